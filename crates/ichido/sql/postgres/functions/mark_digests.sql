@@ -1,0 +1,28 @@
+-- Where the signature does not cover the event id, a replayed body under a fresh id must not
+-- pass unnoticed: the second receipt with the same signed bytes is marked on the first. A phase
+-- of its own after the event keys, sorted, so that there is one order of locks and no deadlock.
+CREATE OR REPLACE FUNCTION ichido.mark_digests(
+  d_endpoint int2[], e_receipt uuid[], e_delivery int4[], e_digest bytea[], e_signed boolean[],
+  e_fresh boolean[] /* NULL: all */)
+RETURNS void
+LANGUAGE plpgsql VOLATILE
+AS $$
+DECLARE
+  v record;
+BEGIN
+  FOR v IN
+    SELECT p.id AS endpoint_id, e.digest, e.id
+      FROM unnest(e_receipt, e_delivery, e_digest, e_signed) WITH ORDINALITY
+           AS e (id, d, digest, signed, n)
+      JOIN ichido.endpoint p ON p.id = d_endpoint[e.d]
+     WHERE e.signed AND NOT p.id_signed AND (e_fresh IS NULL OR e_fresh[e.n])
+     ORDER BY p.id, e.digest, e.n
+  LOOP
+    -- One row at a time: the same bytes may come twice in one batch.
+    INSERT INTO ichido.signed_digest AS s (endpoint_id, digest, id, received_at, last_id, last_at)
+    VALUES (v.endpoint_id, v.digest, v.id, clock_timestamp(), v.id, clock_timestamp())
+    ON CONFLICT (endpoint_id, digest)
+    DO UPDATE SET repeats = s.repeats + 1, last_id = excluded.last_id, last_at = excluded.last_at;
+  END LOOP;
+END
+$$;

@@ -1,0 +1,119 @@
+-- Takes verified deliveries and their events in one call, from arrays: one row back for each
+-- event, in the order given. The caller commits, and acknowledges only after that.
+--
+-- The rules it holds:
+-- * The event key is the judge. Keys are inserted in sorted order, for unsorted batches that
+--   overlap deadlock. The first of two equal keys in one batch wins.
+-- * ON CONFLICT DO NOTHING, then a second statement for what did not come back: under READ
+--   COMMITTED only a new statement sees the winner. If a pruner took the row in between, there
+--   is neither; then again, three times at most. A duplicate writes nothing.
+-- * A delivery is stored only if one of its events was taken.
+-- * A receipt id found under its own key is ours: the retry after an unknown COMMIT. It counts
+--   as taken and writes nothing again.
+-- * Waiting for another transaction's key is bounded here, and only here: the handler that runs
+--   next in this transaction has no lock_timeout of ours.
+CREATE OR REPLACE FUNCTION ichido.receive(
+  d_id uuid[], d_endpoint text[], d_method text[], d_url text[], d_headers bytea[],
+  d_body bytea[], d_secret int2[],
+  e_receipt uuid[], e_delivery int4[], e_id text[], e_type text[], e_from int4[], e_to int4[],
+  e_digest bytea[], e_occurred timestamptz[], e_order_key text[], e_signed boolean[],
+  e_route text[], e_queue text[], e_error text[])
+RETURNS TABLE (n int4, receipt uuid, taken boolean, differs boolean, xid text)
+LANGUAGE plpgsql VOLATILE
+SET lock_timeout = '2s'
+AS $$
+DECLARE
+  v_xid text := pg_current_xact_id()::text;
+  v_now timestamptz := clock_timestamp();
+  v_count int4 := cardinality(e_receipt);
+  v_new int4;
+  v_inserted int4 := 0;
+  v_endpoint int2[];      -- by delivery
+  v_unsigned boolean;     -- has an endpoint whose signature does not cover the event id
+  v_stored uuid[];        -- by event: the receipt under its key; NULL: not found yet
+  v_fresh boolean[];      -- by event: inserted by this call
+  v_differs boolean[];
+BEGIN
+  SELECT array_agg(p.id ORDER BY d.n), bool_or(NOT p.id_signed)
+    INTO v_endpoint, v_unsigned
+    FROM unnest(d_endpoint) WITH ORDINALITY AS d (name, n)
+    LEFT JOIN ichido.endpoint p ON p.name = d.name;
+  IF array_position(v_endpoint, NULL) IS NOT NULL THEN
+    RAISE EXCEPTION 'unknown endpoint %: call ichido.endpoint_put first',
+      d_endpoint[array_position(v_endpoint, NULL)] USING ERRCODE = 'IC002';
+  END IF;
+
+  FOR v_try IN 1..3 LOOP
+    INSERT INTO ichido.event (received_at, occurred_at, body_from, body_to, endpoint_id, signed,
+                              id, delivery_id, event_id, event_type, digest, order_key)
+    SELECT v_now, e.occurred, e.b_from, e.b_to, v_endpoint[e.d], e.signed,
+           e.id, d_id[e.d], e.event_id, e.event_type, e.digest, e.order_key
+      FROM unnest(e_receipt, e_delivery, e_id, e_type, e_from, e_to, e_digest, e_occurred,
+                  e_order_key, e_signed) WITH ORDINALITY
+           AS e (id, d, event_id, event_type, b_from, b_to, digest, occurred, order_key, signed, n)
+     WHERE v_stored IS NULL OR v_stored[e.n] IS NULL
+     ORDER BY v_endpoint[e.d], e.event_id COLLATE "C", e.n
+    ON CONFLICT DO NOTHING;
+    GET DIAGNOSTICS v_new = ROW_COUNT;
+    v_inserted := v_inserted + v_new;
+    EXIT WHEN v_inserted = v_count;
+
+    SELECT array_agg(s.id ORDER BY e.n),
+           array_agg(coalesce(s.id = e.id AND s.received_at = v_now, false) ORDER BY e.n),
+           array_agg(coalesce(s.signed AND e.signed AND s.digest <> e.digest, false) ORDER BY e.n)
+      INTO v_stored, v_fresh, v_differs
+      FROM unnest(e_receipt, e_delivery, e_id, e_digest, e_signed) WITH ORDINALITY
+           AS e (id, d, event_id, digest, signed, n)
+      LEFT JOIN LATERAL (
+        SELECT o.id, o.received_at, o.signed, o.digest FROM ichido.event o
+         WHERE o.endpoint_id = v_endpoint[e.d] AND o.event_id = e.event_id LIMIT 1) s ON true;
+    EXIT WHEN array_position(v_stored, NULL) IS NULL;
+    IF v_try = 3 THEN
+      RAISE EXCEPTION 'event % is neither new nor known: send it again',
+        e_id[array_position(v_stored, NULL)] USING ERRCODE = '40001';
+    END IF;
+  END LOOP;
+
+  IF v_inserted > 0 THEN
+    INSERT INTO ichido.delivery (received_at, endpoint_id, secret, id, method, url, headers, body)
+    SELECT v_now, d.endpoint_id, d.secret, d.id, d.method, d.url, d.headers, d.body
+      FROM unnest(v_endpoint, d_secret, d_id, d_method, d_url, d_headers, d_body) WITH ORDINALITY
+           AS d (endpoint_id, secret, id, method, url, headers, body, n)
+     WHERE v_inserted = v_count OR d.n = ANY (
+       ARRAY(SELECT e.d FROM unnest(e_delivery, v_fresh) AS e (d, fresh) WHERE e.fresh));
+
+    IF 'work' = ANY (e_route) THEN
+      INSERT INTO ichido.work (received_at, next_at, endpoint_id, id, queue, lane, order_key)
+      SELECT v_now, v_now, v_endpoint[e.d], e.id, e.queue, 'fresh', e.order_key
+        FROM unnest(e_receipt, e_delivery, e_queue, e_order_key, e_route) WITH ORDINALITY
+             AS e (id, d, queue, order_key, route, n)
+       WHERE e.route = 'work' AND (v_inserted = v_count OR v_fresh[e.n]);
+    END IF;
+    IF 'run' = ANY (e_route) OR 'ignored' = ANY (e_route) THEN
+      INSERT INTO ichido.done (processed_at, received_at, endpoint_id, attempts, run, id, outcome)
+      SELECT v_now, v_now, v_endpoint[e.d], 0, 0, e.id,
+             CASE e.route WHEN 'run' THEN 'processed' ELSE 'ignored' END
+        FROM unnest(e_receipt, e_delivery, e_route) WITH ORDINALITY AS e (id, d, route, n)
+       WHERE e.route IN ('run', 'ignored') AND (v_inserted = v_count OR v_fresh[e.n]);
+    END IF;
+    IF 'review' = ANY (e_route) THEN
+      INSERT INTO ichido.review (since, received_at, endpoint_id, attempts, run, id, queue,
+                                 order_key, reason)
+      SELECT v_now, v_now, v_endpoint[e.d], 0, 0, e.id, coalesce(e.queue, d_endpoint[e.d]),
+             e.order_key, coalesce(e.error, 'unreadable')
+        FROM unnest(e_receipt, e_delivery, e_queue, e_order_key, e_route, e_error) WITH ORDINALITY
+             AS e (id, d, queue, order_key, route, error, n)
+       WHERE e.route = 'review' AND (v_inserted = v_count OR v_fresh[e.n]);
+    END IF;
+    IF v_unsigned THEN
+      PERFORM ichido.mark_digests(v_endpoint, e_receipt, e_delivery, e_digest, e_signed,
+                                  CASE WHEN v_inserted < v_count THEN v_fresh END);
+    END IF;
+  END IF;
+
+  RETURN QUERY
+  SELECT e.n::int4, coalesce(v_stored[e.n], e.id), coalesce(v_stored[e.n] = e.id, true),
+         coalesce(v_differs[e.n], false), v_xid
+    FROM unnest(e_receipt) WITH ORDINALITY AS e (id, n) ORDER BY e.n;
+END
+$$;
