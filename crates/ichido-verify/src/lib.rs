@@ -1,1 +1,26 @@
-//! placeholder
+//! Webhook signatures: bytes in, verdict out. No IO, no clock.
+#![forbid(unsafe_code)]
+
+mod catalogue;
+mod error;
+mod event;
+mod headers;
+mod provider;
+mod request;
+mod secret;
+mod settings;
+mod verifier;
+
+pub use catalogue::{catalogue, provider};
+pub use error::{ConfigError, Rejection, SignError};
+pub use event::{
+    Answer, Delivery, EVENT_ID_BYTES_MAX, Provenance, UNREADABLE_TYPE, Unreadable, Verdict,
+    VerifiedEvent, vouch,
+};
+pub use headers::Headers;
+pub use jiff::Timestamp;
+pub use provider::Provider;
+pub use request::Request;
+pub use secret::Secret;
+pub use settings::{GenericHmac, Settings};
+pub use verifier::Verifier;

@@ -1,0 +1,124 @@
+//! Why something was refused: closed lists, safe to log.
+//!
+//! No text here may ever hold a part of a request or of a secret.
+
+use std::fmt;
+
+/// Why a delivery is not believed.
+#[non_exhaustive]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Rejection {
+    /// The signature header is missing or empty.
+    NoSignature,
+    /// A header that the scheme reads once came twice.
+    RepeatedHeader,
+    /// The signature header can't be read: no known label, wrong length, wrong alphabet.
+    MalformedSignature,
+    /// No candidate matched any secret.
+    WrongSignature,
+    /// The signed timestamp is missing.
+    NoTimestamp,
+    /// The timestamp is not a number of the expected form.
+    MalformedTimestamp,
+    /// The timestamp is older than the tolerance.
+    TooOld,
+    /// The timestamp is further in the future than the tolerance.
+    TooNew,
+    /// A header that the signature covers (such as the message id) is missing.
+    NoSignedHeader,
+    /// A signed header holds bytes that make the signed message ambiguous.
+    MalformedSignedHeader,
+}
+
+impl Rejection {
+    /// All reasons, for code that wants to register a metric for each.
+    pub const ALL: &'static [Self] = &[
+        Self::NoSignature,
+        Self::RepeatedHeader,
+        Self::MalformedSignature,
+        Self::WrongSignature,
+        Self::NoTimestamp,
+        Self::MalformedTimestamp,
+        Self::TooOld,
+        Self::TooNew,
+        Self::NoSignedHeader,
+        Self::MalformedSignedHeader,
+    ];
+
+    /// Names the reason as a metrics label.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::NoSignature => "no_signature",
+            Self::RepeatedHeader => "repeated_header",
+            Self::MalformedSignature => "malformed_signature",
+            Self::WrongSignature => "wrong_signature",
+            Self::NoTimestamp => "no_timestamp",
+            Self::MalformedTimestamp => "malformed_timestamp",
+            Self::TooOld => "too_old",
+            Self::TooNew => "too_new",
+            Self::NoSignedHeader => "no_signed_header",
+            Self::MalformedSignedHeader => "malformed_signed_header",
+        }
+    }
+}
+
+impl fmt::Display for Rejection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NoSignature => "signature header is missing or empty",
+            Self::RepeatedHeader => "a header that may come once came twice",
+            Self::MalformedSignature => "signature header can't be read",
+            Self::WrongSignature => "no signature matches any configured secret",
+            Self::NoTimestamp => "signed timestamp is missing",
+            Self::MalformedTimestamp => "timestamp is not in the expected form",
+            Self::TooOld => "timestamp is older than the tolerance",
+            Self::TooNew => "timestamp is further in the future than the tolerance",
+            Self::NoSignedHeader => "a header that the signature covers is missing",
+            Self::MalformedSignedHeader => "a header that the signature covers can't be read",
+        })
+    }
+}
+
+impl std::error::Error for Rejection {}
+
+/// Why a verifier can't be built. The text names the fix and never a secret.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConfigError(pub(crate) String);
+
+impl ConfigError {
+    pub(crate) fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for ConfigError {}
+
+/// Why a request can't be signed.
+#[non_exhaustive]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SignError {
+    /// The first secret is a public key: it verifies, but it can't sign.
+    PublicKey,
+    /// The event id or type can't be sent in a header of this provider.
+    UnusableText,
+    /// The time can't be written in this provider's unit.
+    UnusableTime,
+}
+
+impl fmt::Display for SignError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::PublicKey => "a public key can't sign; use the private key (whsk_...)",
+            Self::UnusableText => "event id or type has characters that no header can carry",
+            Self::UnusableTime => "timestamps before 1970 can't be signed",
+        })
+    }
+}
+
+impl std::error::Error for SignError {}
