@@ -1,0 +1,59 @@
+-- The invariants as queries; only the broken ones come back. Reads the whole history.
+CREATE OR REPLACE FUNCTION ichido.audit()
+RETURNS TABLE (invariant text, promise text, count bigint, example text)
+LANGUAGE sql STABLE
+AS $$
+  WITH state AS (
+    SELECT w.id, w.run, 'work' AS place FROM ichido.work w
+    UNION ALL SELECT r.id, r.run, 'review' FROM ichido.review r
+    UNION ALL SELECT d.id, d.run, 'done' FROM ichido.done d
+  ), broken AS (
+    SELECT 'event_without_state' AS invariant,
+           'every event is in work, in review or done' AS promise, e.id::text AS example
+      FROM ichido.event e
+     WHERE NOT EXISTS (SELECT 1 FROM state s WHERE s.id = e.id)
+    UNION ALL
+    SELECT 'run_in_two_states',
+           'every run of an event is in exactly one of work, review and done', s.id::text
+      FROM state s GROUP BY s.id, s.run HAVING count(*) > 1
+    UNION ALL
+    SELECT 'two_open_runs', 'an event has at most one run that is not done', s.id::text
+      FROM state s WHERE s.place <> 'done' GROUP BY s.id HAVING count(*) > 1
+    UNION ALL
+    SELECT 'state_without_event', 'work, review and done belong to an event', s.id::text
+      FROM state s WHERE NOT EXISTS (SELECT 1 FROM ichido.event e WHERE e.id = s.id)
+    UNION ALL
+    SELECT 'run_without_replay', 'every run after the first was asked for by someone', s.id::text
+      FROM state s
+     WHERE s.run > 0
+       AND NOT EXISTS (SELECT 1 FROM ichido.replay y WHERE y.id = s.id AND y.run = s.run)
+    UNION ALL
+    SELECT 'open_without_delivery', 'an event that is not done still has its bytes', s.id::text
+      FROM state s
+      JOIN ichido.event e ON e.id = s.id
+     WHERE s.place <> 'done' AND NOT EXISTS (
+       SELECT 1 FROM ichido.delivery d
+        WHERE d.id = e.delivery_id AND d.received_at = e.received_at)
+    UNION ALL
+    SELECT 'attempts_over_limit', 'no event is started more often than its endpoint allows',
+           w.id::text
+      FROM ichido.work w
+      JOIN ichido.endpoint p ON p.id = w.endpoint_id
+     WHERE w.attempts > p.max_attempts
+    UNION ALL
+    SELECT 'message_without_route',
+           'every message has a destination: add a route, or name one', d.message::text
+      FROM ichido.dispatch d WHERE d.destination = ''
+    UNION ALL
+    SELECT 'message_lost', 'every message waits, needs a human, or was sent', o.id::text
+      FROM ichido.outbox o
+     WHERE NOT EXISTS (SELECT 1 FROM ichido.dispatch d WHERE d.message = o.id)
+       AND NOT EXISTS (SELECT 1 FROM ichido.sent t WHERE t.message = o.id)
+    UNION ALL
+    SELECT 'flag_without_event', 'a flag belongs to an event', f.id::text
+      FROM ichido.flag f
+     WHERE NOT EXISTS (SELECT 1 FROM ichido.event e WHERE e.id = f.receipt)
+  )
+  SELECT b.invariant, b.promise, count(*), min(b.example)
+    FROM broken b GROUP BY b.invariant, b.promise ORDER BY 1
+$$;

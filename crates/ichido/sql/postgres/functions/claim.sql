@@ -1,0 +1,88 @@
+-- Claims due events for a worker, in a short transaction of its own: the attempt is counted and
+-- committed before a handler runs, so an event that kills the process stops at the limit too.
+-- Queues in the order of lanes, then of queues, as given.
+--
+-- * Each row's lease end is jittered, and a row whose lease ran out is claimed alone, so that
+--   an event that kills its process does not drag its neighbours into review.
+-- * A row whose lease ran out at its last attempt moves to review.
+-- * The clock is a variable: a bare volatile call in the predicate would be a filter, and walk
+--   every row that is delayed. Row locks are skipped, never waited for.
+-- * Sequential scans are off: a plan made while the table was empty must not outlive that.
+CREATE OR REPLACE FUNCTION ichido.claim(
+  queues text[], lanes text[], most int4, lease_time interval,
+  jitter double precision DEFAULT 0.25)
+RETURNS TABLE (
+  receipt uuid, lease bigint, attempts int2, queue text, lane text, endpoint text,
+  provider text, event_id text, event_type text, occurred_at timestamptz, body bytea,
+  headers bytea, run int2, signed boolean, received_at timestamptz)
+LANGUAGE plpgsql VOLATILE
+SET enable_seqscan = off
+AS $$
+DECLARE
+  v_now timestamptz := clock_timestamp();
+  v_lease bigint;
+  v_max int2;
+  v_alone boolean;
+  v_ids uuid[];
+  v record;
+BEGIN
+  IF claim.jitter NOT BETWEEN 0 AND 1 OR claim.most < 1 OR claim.lease_time <= interval '0' THEN
+    RAISE EXCEPTION 'claim needs most >= 1, a lease above 0 and a jitter of 0 to 1'
+      USING ERRCODE = 'IC004';
+  END IF;
+  -- Each turn either claims, finds nothing, or moves one exhausted row to review.
+  FOR v_turn IN 1..100 LOOP
+    v_ids := '{}';
+    v_alone := false;
+    FOR v IN
+      SELECT w.*
+        FROM unnest(claim.lanes) WITH ORDINALITY AS l (name, n)
+       CROSS JOIN unnest(claim.queues) WITH ORDINALITY AS q (name, n)
+       CROSS JOIN LATERAL (
+         SELECT * FROM ichido.work o
+          WHERE o.queue = q.name AND o.lane = l.name AND o.next_at <= v_now
+          ORDER BY o.next_at, o.id LIMIT claim.most FOR UPDATE SKIP LOCKED) w
+       LIMIT claim.most
+    LOOP
+      v_alone := v.lease <> 0;
+      EXIT WHEN v_alone;
+      v_ids := v_ids || v.id;
+    END LOOP;
+    EXIT WHEN NOT v_alone OR cardinality(v_ids) > 0;
+
+    INSERT INTO ichido.attempt (id, lease, started_at, ended_at, run, attempt, error)
+    VALUES (v.id, v.lease, v.claimed_at, v.next_at, v.run, v.attempts,
+            'the lease ran out: the worker died or the handler took too long');
+    SELECT p.max_attempts INTO v_max FROM ichido.endpoint p WHERE p.id = v.endpoint_id;
+    v_ids := ARRAY[v.id];
+    EXIT WHEN v.attempts < v_max;
+    DELETE FROM ichido.work w WHERE w.id = v.id;
+    INSERT INTO ichido.review (since, received_at, endpoint_id, attempts, run, id, queue,
+                               order_key, order_seq, reason)
+    VALUES (v_now, v.received_at, v.endpoint_id, v.attempts, v.run, v.id, v.queue,
+            v.order_key, v.order_seq,
+            'attempts used up; at the last one the lease ran out');
+    v_ids := '{}';
+  END LOOP;
+  IF cardinality(v_ids) = 0 THEN
+    RETURN;
+  END IF;
+
+  v_lease := nextval('ichido.lease');
+  UPDATE ichido.work w
+     SET attempts = w.attempts + 1, lease = v_lease, claimed_at = v_now,
+         next_at = v_now + claim.lease_time * (1 + claim.jitter * random())
+   WHERE w.id = ANY (v_ids);
+  RETURN QUERY
+  SELECT w.id, w.lease, w.attempts, w.queue, w.lane, p.name, p.provider, e.event_id,
+         e.event_type, e.occurred_at,
+         substring(d.body, e.body_from + 1, e.body_to - e.body_from), d.headers, w.run,
+         e.signed, w.received_at
+    FROM unnest(v_ids) WITH ORDINALITY AS i (id, n)
+    JOIN ichido.work w ON w.id = i.id
+    JOIN ichido.event e ON e.id = w.id
+    JOIN ichido.endpoint p ON p.id = w.endpoint_id
+    LEFT JOIN ichido.delivery d ON d.id = e.delivery_id AND d.received_at = w.received_at
+   ORDER BY i.n;
+END
+$$;
