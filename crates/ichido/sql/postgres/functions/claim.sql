@@ -17,6 +17,7 @@ RETURNS TABLE (
   headers bytea, run int2, signed boolean, received_at timestamptz)
 LANGUAGE plpgsql VOLATILE
 SET enable_seqscan = off
+SET plan_cache_mode = force_generic_plan
 AS $$
 DECLARE
   v_now timestamptz := clock_timestamp();

@@ -4,6 +4,7 @@ CREATE OR REPLACE FUNCTION ichido.conflict_put(
   receipt uuid, digest bytea, method text, url text, headers bytea, body bytea, secret int2)
 RETURNS void
 LANGUAGE plpgsql VOLATILE
+SET enable_seqscan = off
 AS $$
 BEGIN
   INSERT INTO ichido.conflict AS c (receipt, digest, first_digest, seen_at, secret, method, url,

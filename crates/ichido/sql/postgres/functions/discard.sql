@@ -2,6 +2,7 @@
 -- It stays visible, and can be replayed. False: it does not wait for a human (any more).
 CREATE OR REPLACE FUNCTION ichido.discard(receipt uuid, reason text) RETURNS boolean
 LANGUAGE plpgsql VOLATILE
+SET enable_seqscan = off
 AS $$
 DECLARE
   v ichido.review;

@@ -7,6 +7,7 @@ CREATE OR REPLACE FUNCTION ichido.fail(
 RETURNS text
 LANGUAGE plpgsql VOLATILE
 SET lock_timeout = '2s'
+SET enable_seqscan = off
 AS $$
 DECLARE
   v ichido.work;

@@ -2,6 +2,7 @@
 -- event stays processed, the flag shows until a human closes it. Returns the flag's id.
 CREATE OR REPLACE FUNCTION ichido.flag(endpoint text, event_id text, reason text) RETURNS uuid
 LANGUAGE plpgsql VOLATILE
+SET enable_seqscan = off
 AS $$
 DECLARE
   v_id uuid := ichido.uuid7();

@@ -1,6 +1,7 @@
 -- Closes a flag with a human's note. False: it is not open (any more).
 CREATE OR REPLACE FUNCTION ichido.flag_close(flag uuid, note text) RETURNS boolean
 LANGUAGE plpgsql VOLATILE
+SET enable_seqscan = off
 AS $$
 BEGIN
   UPDATE ichido.flag f SET closed_at = clock_timestamp(), note = flag_close.note

@@ -5,6 +5,7 @@ CREATE OR REPLACE FUNCTION ichido.keep(
   receipt uuid, queue text, error text, delay interval DEFAULT NULL)
 RETURNS void
 LANGUAGE plpgsql VOLATILE
+SET enable_seqscan = off
 AS $$
 DECLARE
   v ichido.event;

@@ -10,6 +10,7 @@ RETURNS TABLE (
   headers jsonb)
 LANGUAGE plpgsql VOLATILE
 SET enable_seqscan = off
+SET plan_cache_mode = force_generic_plan
 AS $$
 DECLARE
   v_now timestamptz := clock_timestamp();

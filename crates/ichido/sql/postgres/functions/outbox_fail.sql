@@ -6,6 +6,7 @@ CREATE OR REPLACE FUNCTION ichido.outbox_fail(
   permanent boolean DEFAULT false, max_attempts int2 DEFAULT 20)
 RETURNS text
 LANGUAGE plpgsql VOLATILE
+SET enable_seqscan = off
 AS $$
 DECLARE
   v ichido.dispatch;

@@ -2,6 +2,7 @@
 -- (no route led anywhere) is routed anew. False: it does not wait, or there is still no route.
 CREATE OR REPLACE FUNCTION ichido.outbox_requeue(message uuid, destination text) RETURNS boolean
 LANGUAGE plpgsql VOLATILE
+SET enable_seqscan = off
 AS $$
 DECLARE
   v_now timestamptz := clock_timestamp();

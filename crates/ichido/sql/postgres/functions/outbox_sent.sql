@@ -3,6 +3,7 @@
 CREATE OR REPLACE FUNCTION ichido.outbox_sent(message uuid, destination text, lease bigint)
 RETURNS boolean
 LANGUAGE plpgsql VOLATILE
+SET enable_seqscan = off
 AS $$
 DECLARE
   v ichido.dispatch;

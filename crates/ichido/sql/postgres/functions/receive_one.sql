@@ -8,6 +8,7 @@ CREATE OR REPLACE FUNCTION ichido.receive(
 RETURNS TABLE (receipt uuid, taken boolean)
 LANGUAGE plpgsql VOLATILE
 SET lock_timeout = '2s'
+SET enable_seqscan = off
 AS $$
 DECLARE
   v_now timestamptz := clock_timestamp();

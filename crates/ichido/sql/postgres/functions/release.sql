@@ -5,6 +5,7 @@ CREATE OR REPLACE FUNCTION ichido.release(
 RETURNS boolean
 LANGUAGE plpgsql VOLATILE
 SET lock_timeout = '2s'
+SET enable_seqscan = off
 AS $$
 BEGIN
   UPDATE ichido.work w

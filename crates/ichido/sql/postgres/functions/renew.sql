@@ -4,6 +4,7 @@ CREATE OR REPLACE FUNCTION ichido.renew(receipt uuid, lease bigint, extend inter
 RETURNS boolean
 LANGUAGE plpgsql VOLATILE
 SET lock_timeout = '2s'
+SET enable_seqscan = off
 AS $$
 BEGIN
   UPDATE ichido.work w SET next_at = clock_timestamp() + renew.extend

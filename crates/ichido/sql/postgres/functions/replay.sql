@@ -5,6 +5,7 @@ CREATE OR REPLACE FUNCTION ichido.replay(
   receipt uuid, by text, reason text, queue text DEFAULT NULL)
 RETURNS smallint
 LANGUAGE plpgsql VOLATILE
+SET enable_seqscan = off
 AS $$
 DECLARE
   v ichido.event;

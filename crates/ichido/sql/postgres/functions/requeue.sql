@@ -3,6 +3,7 @@
 -- The delivery is locked against pruning: work without its bytes could never be done.
 CREATE OR REPLACE FUNCTION ichido.requeue(receipt uuid) RETURNS boolean
 LANGUAGE plpgsql VOLATILE
+SET enable_seqscan = off
 AS $$
 DECLARE
   v ichido.review;

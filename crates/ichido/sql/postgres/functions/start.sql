@@ -2,8 +2,10 @@
 -- in one. No row: the lease is not ours any more, roll back. It waits for a lock and does not
 -- skip, so that a lease that ran out never causes a second effect. Under READ COMMITTED the
 -- waiting DELETE checks the lease again after the wait.
+-- Sequential scans are off: a plan made while the table was small must not outlive that.
 CREATE OR REPLACE FUNCTION ichido.start(receipt uuid, lease bigint) RETURNS TABLE (xid text)
 LANGUAGE plpgsql VOLATILE
+SET enable_seqscan = off
 AS $$
 DECLARE
   v ichido.work;
