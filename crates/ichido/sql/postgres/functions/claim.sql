@@ -24,8 +24,10 @@ DECLARE
   v_lease bigint;
   v_max int2;
   v_alone boolean;
-  v_ids uuid[];
+  v_tids tid[];          -- of rows that this transaction has locked, so they stay where they are
+  v_rows ichido.work[];
   v record;
+  w0 ichido.work;         -- the row at hand
 BEGIN
   IF claim.jitter NOT BETWEEN 0 AND 1 OR claim.most < 1 OR claim.lease_time <= interval '0' THEN
     RAISE EXCEPTION 'claim needs most >= 1, a lease above 0 and a jitter of 0 to 1'
@@ -33,39 +35,46 @@ BEGIN
   END IF;
   -- Each turn either claims, finds nothing, or moves one exhausted row to review.
   FOR v_turn IN 1..100 LOOP
-    v_ids := '{}';
+    v_tids := '{}';
+    v_rows := '{}';
     v_alone := false;
     FOR v IN
-      SELECT w.*
-        FROM unnest(claim.lanes) WITH ORDINALITY AS l (name, n)
-       CROSS JOIN unnest(claim.queues) WITH ORDINALITY AS q (name, n)
+      SELECT w.tid, w.o AS row
+        FROM (SELECT q.name AS queue, l.name AS lane
+                FROM unnest(claim.lanes) WITH ORDINALITY AS l (name, n)
+               CROSS JOIN unnest(claim.queues) WITH ORDINALITY AS q (name, n)
+               ORDER BY l.n, q.n) s
        CROSS JOIN LATERAL (
-         SELECT * FROM ichido.work o
-          WHERE o.queue = q.name AND o.lane = l.name AND o.next_at <= v_now
+         SELECT o.ctid AS tid, o FROM ichido.work o
+          WHERE o.queue = s.queue AND o.lane = s.lane AND o.next_at <= v_now
           ORDER BY o.next_at, o.id LIMIT claim.most FOR UPDATE SKIP LOCKED) w
        LIMIT claim.most
     LOOP
-      v_alone := v.lease <> 0;
+      w0 := v.row;
+      v_alone := w0.lease <> 0;
       EXIT WHEN v_alone;
-      v_ids := v_ids || v.id;
+      v_tids := v_tids || v.tid;
+      v_rows := v_rows || w0;
     END LOOP;
-    EXIT WHEN NOT v_alone OR cardinality(v_ids) > 0;
+    EXIT WHEN NOT v_alone OR cardinality(v_rows) > 0;
 
     INSERT INTO ichido.attempt (id, lease, started_at, ended_at, run, attempt, error)
-    VALUES (v.id, v.lease, v.claimed_at, v.next_at, v.run, v.attempts,
+    VALUES (w0.id, w0.lease, w0.claimed_at, w0.next_at, w0.run, w0.attempts,
             'the lease ran out: the worker died or the handler took too long');
-    SELECT p.max_attempts INTO v_max FROM ichido.endpoint p WHERE p.id = v.endpoint_id;
-    v_ids := ARRAY[v.id];
-    EXIT WHEN v.attempts < v_max;
-    DELETE FROM ichido.work w WHERE w.id = v.id;
+    SELECT p.max_attempts INTO v_max FROM ichido.endpoint p WHERE p.id = w0.endpoint_id;
+    v_tids := ARRAY[v.tid];
+    v_rows := ARRAY[w0];
+    EXIT WHEN w0.attempts < v_max;
+    DELETE FROM ichido.work w WHERE w.ctid = v.tid;
     INSERT INTO ichido.review (since, received_at, endpoint_id, attempts, run, id, queue,
                                order_key, order_seq, reason)
-    VALUES (v_now, v.received_at, v.endpoint_id, v.attempts, v.run, v.id, v.queue,
-            v.order_key, v.order_seq,
+    VALUES (v_now, w0.received_at, w0.endpoint_id, w0.attempts, w0.run, w0.id, w0.queue,
+            w0.order_key, w0.order_seq,
             'attempts used up; at the last one the lease ran out');
-    v_ids := '{}';
+    v_tids := '{}';
+    v_rows := '{}';
   END LOOP;
-  IF cardinality(v_ids) = 0 THEN
+  IF cardinality(v_rows) = 0 THEN
     RETURN;
   END IF;
 
@@ -73,17 +82,17 @@ BEGIN
   UPDATE ichido.work w
      SET attempts = w.attempts + 1, lease = v_lease, claimed_at = v_now,
          next_at = v_now + claim.lease_time * (1 + claim.jitter * random())
-   WHERE w.id = ANY (v_ids);
+   WHERE w.ctid = ANY (v_tids);
   RETURN QUERY
-  SELECT w.id, w.lease, w.attempts, w.queue, w.lane, p.name, p.provider, e.event_id,
+  SELECT w.id, v_lease, (w.attempts + 1)::int2, w.queue, w.lane, p.name, p.provider, e.event_id,
          e.event_type, e.occurred_at,
          substring(d.body, e.body_from + 1, e.body_to - e.body_from), d.headers, w.run,
          e.signed, w.received_at
-    FROM unnest(v_ids) WITH ORDINALITY AS i (id, n)
-    JOIN ichido.work w ON w.id = i.id
+    FROM unnest(v_rows) w
     JOIN ichido.event e ON e.id = w.id
     JOIN ichido.endpoint p ON p.id = w.endpoint_id
     LEFT JOIN ichido.delivery d ON d.id = e.delivery_id AND d.received_at = w.received_at
-   ORDER BY i.n;
+   ORDER BY array_position(claim.lanes, w.lane), array_position(claim.queues, w.queue),
+            w.next_at, w.id;
 END
 $$;

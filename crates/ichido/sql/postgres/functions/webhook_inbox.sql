@@ -34,6 +34,6 @@ SELECT p.provider,
            NULL, d.processed_at, d.outcome COLLATE "default"
       FROM ichido.done d
   ) s
-  LEFT JOIN ichido.event e ON e.id = s.id
+  LEFT JOIN ichido.event e ON e.id = s.id AND e.endpoint_id = s.endpoint_id
   LEFT JOIN ichido.endpoint p ON p.id = s.endpoint_id
  WHERE NOT EXISTS (SELECT 1 FROM ichido.replay y WHERE y.id = s.id AND y.run > s.run);
