@@ -107,6 +107,8 @@ pub enum SignError {
     PublicKey,
     /// The event id or type can't be sent in a header of this provider.
     UnusableText,
+    /// The scheme signs a header that the request does not have yet.
+    MissingHeader,
     /// The time can't be written in this provider's unit.
     UnusableTime,
 }
@@ -115,6 +117,7 @@ impl fmt::Display for SignError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::PublicKey => "a public key can't sign; use the private key (whsk_...)",
+            Self::MissingHeader => "the scheme signs a header that the request lacks; add it first",
             Self::UnusableText => "event id or type has characters that no header can carry",
             Self::UnusableTime => "timestamps before 1970 can't be signed",
         })

@@ -14,6 +14,9 @@ use crate::{Headers, Request};
 /// Longest event id in bytes: the width of the key column, and far above any provider's ids.
 pub const EVENT_ID_BYTES_MAX: usize = 255;
 
+/// Longest event type and order key in bytes; longer ones count as not there.
+pub(crate) const FACT_BYTES_MAX: usize = 255;
+
 /// The event type of a verified delivery that holds no usable event id.
 pub const UNREADABLE_TYPE: &str = "unreadable";
 
@@ -35,6 +38,16 @@ pub struct Answer {
     pub content_type: &'static str,
     /// The body.
     pub body: Vec<u8>,
+}
+
+impl Answer {
+    pub(crate) fn empty() -> Self {
+        Self::plain("")
+    }
+
+    pub(crate) fn plain(text: &str) -> Self {
+        Self { status: 200, content_type: "text/plain", body: text.into() }
+    }
 }
 
 /// One verified request with its events.
@@ -89,6 +102,8 @@ pub enum Unreadable {
     IdTooLong,
     /// The event id is empty or holds control characters.
     IdBadCharacters,
+    /// The event type is there twice: which handler is meant would be a guess.
+    TypeAmbiguous,
 }
 
 impl Unreadable {
@@ -104,6 +119,7 @@ impl Unreadable {
             Self::IdNotText => "id_not_text",
             Self::IdTooLong => "id_too_long",
             Self::IdBadCharacters => "id_bad_characters",
+            Self::TypeAmbiguous => "type_ambiguous",
         }
     }
 }
@@ -120,6 +136,7 @@ impl std::fmt::Display for Unreadable {
             Self::IdNotText => "event id is not text",
             Self::IdTooLong => "event id is longer than 255 bytes",
             Self::IdBadCharacters => "event id is empty or holds control characters",
+            Self::TypeAmbiguous => "event type is ambiguous: it is there twice",
         })
     }
 }
@@ -140,9 +157,8 @@ pub struct VerifiedEvent {
 }
 
 /// What an extractor found out about one event; the makers turn it into a [`VerifiedEvent`].
-#[derive(Debug, Default)]
 pub(crate) struct Facts {
-    pub(crate) id: Option<Box<str>>,
+    pub(crate) id: Box<str>,
     pub(crate) event_type: Option<Box<str>>,
     pub(crate) occurred_at: Option<Timestamp>,
     pub(crate) order_key: Option<Box<str>>,
@@ -165,18 +181,14 @@ impl VerifiedEvent {
         provenance: Provenance,
     ) -> Self {
         let digest: [u8; 32] = Sha256::digest(&body[range.clone()]).into();
-        let checked = facts.and_then(|facts| match facts.id {
-            Some(id) => check_id(&id).map(|()| (id, facts.event_type, facts.occurred_at, facts.order_key)),
-            None => Err(Unreadable::IdMissing),
-        });
-        match checked {
-            Ok((id, event_type, occurred_at, order_key)) => Self {
-                id,
-                event_type: event_type.unwrap_or_default(),
+        match facts.and_then(|facts| check_id(&facts.id).map(|()| facts)) {
+            Ok(facts) => Self {
+                id: facts.id,
+                event_type: facts.event_type.unwrap_or_default(),
                 range,
                 digest,
-                occurred_at,
-                order_key,
+                occurred_at: facts.occurred_at,
+                order_key: facts.order_key,
                 provenance,
                 unreadable: None,
             },
@@ -271,18 +283,10 @@ pub fn vouch(
     occurred_at: Option<Timestamp>,
 ) -> Result<Delivery, Unreadable> {
     check_id(id)?;
-    let facts = Facts {
-        id: Some(id.into()),
-        event_type: Some(event_type.into()),
-        occurred_at,
-        order_key: None,
-    };
+    let facts =
+        Facts { id: id.into(), event_type: Some(event_type.into()), occurred_at, order_key: None };
     let event = VerifiedEvent::make(&body, 0..body.len(), Ok(facts), Provenance::Vouched);
-    let request = Request {
-        method: "VOUCH".to_owned(),
-        url: String::new(),
-        headers: Headers::new(),
-        body,
-    };
+    let request =
+        Request { method: "VOUCH".to_owned(), url: String::new(), headers: Headers::new(), body };
     Ok(Delivery { request, secret: 0, events: vec![event] })
 }

@@ -2,13 +2,23 @@
 #![forbid(unsafe_code)]
 
 mod catalogue;
+mod check;
+mod content;
 mod error;
 mod event;
+mod form;
+mod generic;
 mod headers;
+mod json;
+mod key;
 mod provider;
+mod read;
 mod request;
 mod secret;
 mod settings;
+mod sign;
+mod signature;
+mod time;
 mod verifier;
 
 pub use catalogue::{catalogue, provider};
@@ -22,5 +32,7 @@ pub use jiff::Timestamp;
 pub use provider::Provider;
 pub use request::Request;
 pub use secret::Secret;
-pub use settings::{GenericHmac, Settings};
-pub use verifier::Verifier;
+pub use settings::{
+    GenericAlgorithm, GenericEncoding, GenericHmac, GenericKey, GenericUnit, Settings,
+};
+pub use verifier::{SECRETS_MAX, Verifier};

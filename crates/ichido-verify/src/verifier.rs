@@ -1,31 +1,210 @@
-//! The verifier.
-use crate::{ConfigError, Provider, Rejection, Request, Secret, Settings, SignError, Verdict};
+//! The verifier of one endpoint: raw bytes in, verdict out.
+//!
+//! Nothing of a request is parsed as JSON or as a form before its signature matched, and `now` is
+//! an argument. All that can be prepared is prepared once, in [`Verifier::new`].
+
+use std::fmt;
+use std::time::Duration;
+
 use jiff::Timestamp;
-/// A compiled endpoint.
-#[derive(Debug)]
+
+use crate::catalogue::{catalogue, provider};
+use crate::check::{NumberedKey, check};
+use crate::provider::{Part, TimestampSource};
+use crate::read::{Content, Reader};
+use crate::signature::{Claimed, claimed, only};
+use crate::{
+    ConfigError, Delivery, Provider, Rejection, Request, Secret, Settings, Verdict, content,
+    generic, key, time,
+};
+
+/// Most secrets of one endpoint: a rotation needs two, and each costs an HMAC per request.
+pub const SECRETS_MAX: usize = 16;
+
+/// A provider's scheme with an endpoint's settings and keys, compiled once.
 pub struct Verifier {
-    row: Provider,
+    pub(crate) row: Provider,
+    pub(crate) keys: Vec<NumberedKey>,
+    pub(crate) url: Option<Box<str>>,
+    tolerance: Duration,
+    reader: Reader,
 }
-impl Verifier {
-    /// Compiles.
-    pub fn new(provider: &str, _settings: &Settings, _secrets: &[Secret]) -> Result<Self, ConfigError> {
-        let row = crate::provider(provider).ok_or_else(|| ConfigError::new("unknown provider"))?;
-        Ok(Self { row: row.clone() })
+
+/// Shows no key.
+impl fmt::Debug for Verifier {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Verifier")
+            .field("provider", &self.row.name)
+            .field("keys", &self.keys.len())
+            .finish_non_exhaustive()
     }
-    /// The row.
+}
+
+impl Verifier {
+    /// Compiles an endpoint's verifier. Every secret is tried for every delivery.
+    ///
+    /// # Errors
+    /// An unknown provider, settings that the provider can't have, no secret, or a secret that is
+    /// empty or can't be decoded. The text names the fix and never a secret.
+    pub fn new(name: &str, settings: &Settings, secrets: &[Secret]) -> Result<Self, ConfigError> {
+        let row = match (&settings.generic, name) {
+            (Some(generic), generic::NAME) => generic::row(generic)?,
+            (None, generic::NAME) => {
+                return Err(ConfigError::new(
+                    "provider \"generic\" needs its scheme: add the settings `generic`",
+                ));
+            }
+            (Some(_), _) => {
+                return Err(ConfigError::new(format!(
+                    "provider {name:?} has a scheme of its own: remove the settings `generic`, \
+                     or set provider = \"generic\""
+                )));
+            }
+            (None, _) => provider(name).cloned().ok_or_else(|| unknown(name))?,
+        };
+        Self::from_row(row, settings, secrets)
+    }
+
+    pub(crate) fn from_row(
+        row: Provider,
+        settings: &Settings,
+        secrets: &[Secret],
+    ) -> Result<Self, ConfigError> {
+        if secrets.is_empty() {
+            return Err(ConfigError::new("no secret: set at least one signing secret"));
+        }
+        if secrets.len() > SECRETS_MAX {
+            return Err(ConfigError::new(format!("more than {SECRETS_MAX} secrets: remove some")));
+        }
+        let tolerance = tolerance(&row, settings)?;
+        if row.scheme.message.contains(&Part::Url) && settings.public_url.is_none() {
+            return Err(ConfigError::new(
+                "the signature covers the URL: set public_url to the one that is registered",
+            ));
+        }
+        let mut keys = Vec::new();
+        for (number, secret) in (0..).zip(secrets) {
+            let made = key::keys(secret, row.scheme.key, &row.scheme.accepts, number + 1)?;
+            let secret = u32::try_from(number).expect("the number of secrets is limited");
+            keys.extend(made.into_iter().map(|key| NumberedKey { secret, key }));
+        }
+        let url = settings.public_url.as_deref().map(Into::into);
+        let reader = Reader::new(&row);
+        Ok(Self { row, keys, url, tolerance, reader })
+    }
+
+    /// The provider's row.
     pub fn provider(&self) -> &Provider {
         &self.row
     }
-    /// Verifies.
-    pub fn verify(&self, _request: Request, _now: Timestamp) -> Result<Verdict, Rejection> {
-        Err(Rejection::NoSignature)
+
+    /// Verifies one request as it came.
+    ///
+    /// A request that verifies is always a delivery or a handshake, however odd its body: an
+    /// event without a usable id comes out as `unreadable`.
+    ///
+    /// # Errors
+    /// The reason why the request is not believed; it says nothing about its content.
+    pub fn verify(&self, request: Request, now: Timestamp) -> Result<Verdict, Rejection> {
+        let secret = match self.matching_secret(&request, now) {
+            Ok(secret) => secret,
+            Err(rejection) => {
+                let answer = self.reader.unsigned_handshake(&self.row, &request);
+                return answer.map(Verdict::Handshake).ok_or(rejection);
+            }
+        };
+        Ok(match self.reader.read(&self.row, &request) {
+            Content::Handshake(answer) => Verdict::Handshake(answer),
+            Content::Events(events) => Verdict::Delivery(Delivery { request, secret, events }),
+        })
     }
-    /// Signs.
-    pub fn sign(&self, _request: &mut Request, _event_id: &str, _event_type: &str, _now: Timestamp) -> Result<(), SignError> {
-        Err(SignError::PublicKey)
-    }
-    /// Equal after dropping volatile members.
+
+    /// Whether two bodies say the same once the provider's volatile members are dropped.
+    ///
+    /// Objects are compared without regard to the order of members, numbers by their exact text.
+    /// What is not a JSON object is compared byte by byte.
     pub fn same_content(&self, a: &[u8], b: &[u8]) -> bool {
-        a == b
+        content::same(a, b, &self.row.volatile)
     }
+
+    fn matching_secret(&self, request: &Request, now: Timestamp) -> Result<usize, Rejection> {
+        let scheme = &self.row.scheme;
+        let Claimed { candidates, timestamp: labelled } = claimed(&request.headers, scheme)?;
+        let timestamp = match scheme.timestamp.as_ref().map(|rule| &rule.source) {
+            None => None,
+            Some(TimestampSource::Label(_)) => Some(labelled),
+            Some(TimestampSource::Header(names)) => Some(only(&request.headers, names)?),
+        };
+        let timestamp = match timestamp {
+            None => None,
+            Some(found) => Some(found.filter(|t| !t.is_empty()).ok_or(Rejection::NoTimestamp)?),
+        };
+        let pieces = self.pieces(request, timestamp.unwrap_or_default())?;
+        let checked = check(&self.keys, &candidates, &pieces);
+        let secret = checked.secret.ok_or(Rejection::WrongSignature)?;
+        // After the signature, so that "too old" is said of real deliveries only.
+        if let (Some(rule), Some(text)) = (&scheme.timestamp, timestamp) {
+            time::check(text, rule, self.tolerance, now)?;
+        }
+        Ok(secret)
+    }
+
+    /// Lays out the signed bytes without copying them.
+    pub(crate) fn pieces<'a>(
+        &'a self,
+        request: &'a Request,
+        timestamp: &'a [u8],
+    ) -> Result<Vec<&'a [u8]>, Rejection> {
+        let parts = &self.row.scheme.message;
+        let mut pieces = Vec::with_capacity(parts.len());
+        for (at, part) in parts.iter().enumerate() {
+            pieces.push(match part {
+                Part::Body => &request.body,
+                Part::Timestamp => timestamp,
+                Part::Literal(text) => text.as_bytes(),
+                Part::Url => self.url.as_deref().unwrap_or_default().as_bytes(),
+                Part::Method => request.method.as_bytes(),
+                Part::Header(names) => {
+                    let value = only(&request.headers, names)?
+                        .filter(|value| !value.is_empty())
+                        .ok_or(Rejection::NoSignedHeader)?;
+                    if let Some(Part::Literal(end)) = parts.get(at + 1)
+                        && contains(value, end.as_bytes())
+                    {
+                        // "a.1" + "." + "2" and "a" + "." + "1.2" would be the same message.
+                        return Err(Rejection::MalformedSignedHeader);
+                    }
+                    value
+                }
+            });
+        }
+        Ok(pieces)
+    }
+}
+
+fn unknown(name: &str) -> ConfigError {
+    let known: Vec<_> = catalogue().iter().map(|row| row.name).collect();
+    ConfigError::new(format!(
+        "unknown provider {name:?}: use one of {}, {}",
+        known.join(", "),
+        generic::NAME
+    ))
+}
+
+fn tolerance(row: &Provider, settings: &Settings) -> Result<Duration, ConfigError> {
+    match (&row.scheme.timestamp, settings.tolerance) {
+        (None, None) => Ok(Duration::ZERO),
+        (None, Some(_)) => Err(ConfigError::new(format!(
+            "provider {:?} signs no timestamp: remove tolerance",
+            row.name
+        ))),
+        (Some(_), Some(set)) if set < Duration::from_secs(1) => {
+            Err(ConfigError::new("tolerance must be at least one second"))
+        }
+        (Some(rule), set) => Ok(set.unwrap_or(rule.tolerance)),
+    }
+}
+
+fn contains(text: &[u8], part: &[u8]) -> bool {
+    !part.is_empty() && text.windows(part.len()).any(|window| window == part)
 }
