@@ -11,9 +11,6 @@ use crate::provider::{
     Source, TimestampRule, TimestampSource, Unit,
 };
 
-const HOUR: u64 = 3600;
-const DAY: u64 = 24 * HOUR;
-
 /// Names all built-in providers, in alphabetical order, `generic` excepted.
 pub fn catalogue() -> &'static [Provider] {
     ROWS
@@ -67,7 +64,7 @@ const GITHUB: Provider = Provider {
 const SHOPIFY: Provider = Provider {
     name: "shopify",
     deadline: Duration::from_secs(5),
-    retry_horizon: Some(Duration::from_secs(4 * HOUR)),
+    retry_horizon: Some(Duration::from_hours(4)),
     id_signed: false,
     bad_signature_status: 400,
     volatile: Borrowed(&[]),
@@ -98,7 +95,7 @@ const SLACK: Provider = Provider {
     name: "slack",
     deadline: Duration::from_secs(3),
     // At once, after one minute, after five; rounded up.
-    retry_horizon: Some(Duration::from_secs(HOUR)),
+    retry_horizon: Some(Duration::from_hours(1)),
     id_signed: true,
     bad_signature_status: 400,
     volatile: Borrowed(&[]),
@@ -117,7 +114,7 @@ const SLACK: Provider = Provider {
         timestamp: Some(TimestampRule {
             source: TimestampSource::Header(names!["x-slack-request-timestamp"]),
             unit: Unit::Seconds,
-            tolerance: Duration::from_secs(300),
+            tolerance: Duration::from_mins(5),
             future_bounded: true,
         }),
     },
@@ -160,7 +157,7 @@ const STRIPE: Provider = Provider {
     name: "stripe",
     // Stripe names no number ("quickly").
     deadline: Duration::from_secs(10),
-    retry_horizon: Some(Duration::from_secs(3 * DAY)),
+    retry_horizon: Some(Duration::from_hours(3 * 24)),
     id_signed: true,
     bad_signature_status: 400,
     volatile: names!["pending_webhooks"],
@@ -175,7 +172,7 @@ const STRIPE: Provider = Provider {
         timestamp: Some(TimestampRule {
             source: TimestampSource::Label(Borrowed("t")),
             unit: Unit::Seconds,
-            tolerance: Duration::from_secs(300),
+            tolerance: Duration::from_mins(5),
             // Stripe's SDKs look at the age only, so a receiver with a slow clock still works.
             future_bounded: false,
         }),
@@ -195,13 +192,13 @@ const STRIPE: Provider = Provider {
     handshakes: Borrowed(&[]),
 };
 
-const STANDARD_MESSAGE_TOLERANCE: Duration = Duration::from_secs(300);
+const STANDARD_MESSAGE_TOLERANCE: Duration = Duration::from_mins(5);
 
 const STANDARD_WEBHOOKS: Provider = Provider {
     name: "standard-webhooks",
     deadline: Duration::from_secs(15),
     // The specification leaves the schedule to the sender; the longest common one.
-    retry_horizon: Some(Duration::from_secs(3 * DAY)),
+    retry_horizon: Some(Duration::from_hours(3 * 24)),
     id_signed: true,
     bad_signature_status: 400,
     volatile: Borrowed(&[]),
@@ -240,7 +237,7 @@ const SVIX: Provider = Provider {
     name: "svix",
     deadline: Duration::from_secs(15),
     // Eight attempts over 27 h 35 min 5 s, rounded up.
-    retry_horizon: Some(Duration::from_secs(28 * HOUR)),
+    retry_horizon: Some(Duration::from_hours(28)),
     id_signed: true,
     bad_signature_status: 400,
     volatile: Borrowed(&[]),

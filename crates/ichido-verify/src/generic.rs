@@ -16,9 +16,9 @@ use crate::{ConfigError, GenericHmac};
 /// The name of the provider whose scheme is in the configuration.
 pub(crate) const NAME: &str = "generic";
 
-const TOLERANCE: Duration = Duration::from_secs(300);
+const TOLERANCE: Duration = Duration::from_mins(5);
 const DEADLINE: Duration = Duration::from_secs(10);
-const RETRY_HORIZON: Duration = Duration::from_secs(3 * 24 * 3600);
+const RETRY_HORIZON: Duration = Duration::from_hours(3 * 24);
 
 /// Builds the row.
 pub(crate) fn row(generic: &GenericHmac) -> Result<Provider, ConfigError> {

@@ -3,7 +3,7 @@
 //! Names are compared in lower case; values are bytes and are never decoded here. The evidence
 //! block never holds a credential.
 
-/// Values longer lists of which are never looked at: headers that are credentials by themselves.
+/// Headers whose whole value is a credential.
 const CREDENTIALS: &[&str] = &[
     "authorization",
     "proxy-authorization",

@@ -1,7 +1,7 @@
 //! Finds a handful of members in a JSON body, in one pass, without building a tree.
 //!
 //! The time is linear in the body and the stack is bounded by the depth of the wanted paths,
-//! never by that of the input: what is not wanted is skipped by serde_json's iterative skipper.
+//! never by that of the input: what is not wanted is skipped by the parser's iterative skipper.
 //! A wanted member that is there twice is ambiguous, since parsers disagree on which one counts.
 
 use std::borrow::Cow;
@@ -73,11 +73,18 @@ impl Wanted {
             return Err(Unreadable::EmptyBody);
         }
         let text = std::str::from_utf8(body).map_err(|_| Unreadable::NotUtf8)?;
+        // The quick way reads strings and numbers on the way to a wanted member, and stumbles over
+        // those that no type can hold (a lone surrogate, 1e999). The careful way does not.
+        self.walk(text, false).or_else(|_| self.walk(text, true))
+    }
+
+    fn walk<'a>(&self, text: &'a str, careful: bool) -> Result<Members<'a>, Unreadable> {
         let mut members = Members(vec![Found::Absent; self.paths.len()]);
         let mut is_object = false;
         let mut parser = serde_json::Deserializer::from_str(text);
-        let walk = Walk { node: &self.root, members: &mut members, is_object: &mut is_object };
-        walk.deserialize(&mut parser)
+        let members_mut = &mut members;
+        Walk { node: &self.root, members: members_mut, is_object: &mut is_object, careful }
+            .deserialize(&mut parser)
             .and_then(|()| parser.end())
             .map_err(|_| Unreadable::NotJson)?;
         if is_object { Ok(members) } else { Err(Unreadable::NotAnObject) }
@@ -113,6 +120,14 @@ struct Walk<'w, 'a> {
     node: &'w Node,
     members: &'w mut Members<'a>,
     is_object: &'w mut bool,
+    careful: bool,
+}
+
+impl<'a> Walk<'_, 'a> {
+    /// The walk of a member below.
+    fn below<'s>(&'s mut self, node: &'s Node, is_object: &'s mut bool) -> Walk<'s, 'a> {
+        Walk { node, members: &mut *self.members, is_object, careful: self.careful }
+    }
 }
 
 impl<'a> DeserializeSeed<'a> for Walk<'_, 'a> {
@@ -130,7 +145,7 @@ impl<'a> Visitor<'a> for Walk<'_, 'a> {
         f.write_str("JSON")
     }
 
-    fn visit_map<M: MapAccess<'a>>(self, mut map: M) -> Result<(), M::Error> {
+    fn visit_map<M: MapAccess<'a>>(mut self, mut map: M) -> Result<(), M::Error> {
         *self.is_object = true;
         let mut seen = 0_u64;
         while let Some(child) = map.next_key_seed(Key(self.node))? {
@@ -147,22 +162,16 @@ impl<'a> Visitor<'a> for Walk<'_, 'a> {
                 continue;
             }
             seen |= bit;
-            if node.children.is_empty() {
-                let raw = map.next_value()?;
-                node.store(raw, self.members);
-            } else if node.slot.is_none() {
-                map.next_value_seed(Walk {
-                    node,
-                    members: &mut *self.members,
-                    is_object: &mut false,
-                })?;
-            } else {
-                // Wanted itself and below: read again, once for each level of a wanted path.
-                let raw: &'a RawValue = map.next_value()?;
-                node.store(raw, self.members);
-                let mut parser = serde_json::Deserializer::from_str(raw.get());
-                Walk { node, members: &mut *self.members, is_object: &mut false }
-                    .deserialize(&mut parser)
+            if !node.children.is_empty() && node.slot.is_none() && !self.careful {
+                map.next_value_seed(self.below(node, &mut false))?;
+                continue;
+            }
+            let raw: &'a RawValue = map.next_value()?;
+            node.store(raw, self.members);
+            if !node.children.is_empty() && raw.get().starts_with('{') {
+                // Read again what is below, once for each level of a wanted path.
+                self.below(node, &mut false)
+                    .deserialize(&mut serde_json::Deserializer::from_str(raw.get()))
                     .map_err(M::Error::custom)?;
             }
         }
@@ -241,6 +250,10 @@ impl Visitor<'_> for Key<'_> {
     fn visit_bytes<E>(self, key: &[u8]) -> Result<Option<usize>, E> {
         Ok(self.0.children.iter().position(|(have, _)| have.as_bytes() == key))
     }
+
+    fn visit_str<E: Error>(self, key: &str) -> Result<Option<usize>, E> {
+        self.visit_bytes(key.as_bytes())
+    }
 }
 
 #[cfg(test)]
@@ -305,8 +318,10 @@ mod tests {
 
     #[test]
     fn what_is_not_wanted_may_be_odd() {
-        let body = r#"{"\ud800":"\udfff","n":"\u0000","id":"a","big":1e999}"#;
-        assert_eq!(read(&["id"], body).unwrap(), ["\"a\""]);
+        for odd in [r#""\ud800""#, r#""\u0000""#, "1e999", "[[]]", "null"] {
+            let body = format!(r#"{{"\ud800":{odd},"id":"a","d":{odd}}}"#);
+            assert_eq!(read(&["id", "d.o.id"], &body).unwrap(), ["\"a\"", "-"], "{odd}");
+        }
     }
 
     #[test]

@@ -252,7 +252,10 @@ impl<'a> Place<'a> {
     }
 
     fn asks(&self, handshake: &'a Handshake) -> bool {
-        let said = |(source, expected): &'a (Source, Cow<'static, str>)| matches!(self.look(source), Lookup::Text(text) if text == *expected);
+        let said = |(source, expected): &'a (Source, Cow<'static, str>)| match self.look(source) {
+            Lookup::Text(text) => text == *expected,
+            _ => false,
+        };
         let absent = |name: &Cow<'static, str>| {
             self.form.is_none_or(|form| form::field(form, name) == Ok(Field::Absent))
         };

@@ -1,5 +1,7 @@
 //! A scheme that is written down in the configuration.
 
+#![expect(clippy::unwrap_used, reason = "a helper of tests fails by panicking")]
+
 use ichido_verify::{Rejection, Request, Secret, Settings, Timestamp, Verdict, Verifier};
 use serde_json::json;
 
@@ -48,7 +50,8 @@ fn published_schemes_can_be_written_down() {
         (
             "intercom",
             json!({
-                "header": "X-Hub-Signature", "prefix": "sha1=", "algorithm": "sha1", "id": "json:id",
+                "header": "X-Hub-Signature", "prefix": "sha1=", "algorithm": "sha1",
+                "id": "json:id",
             }),
         ),
         (

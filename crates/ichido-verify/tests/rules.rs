@@ -1,10 +1,11 @@
 //! The rules that hold for every provider, shown on one or two of them.
 
+#![expect(clippy::unwrap_used, reason = "a helper of tests fails by panicking")]
+
 use std::time::Duration;
 
 use ichido_verify::{
-    Delivery, Headers, Rejection, Request, Secret, Settings, Timestamp, Unreadable, Verdict,
-    Verifier,
+    Delivery, Rejection, Request, Secret, Settings, Timestamp, Unreadable, Verdict, Verifier,
 };
 
 const NOW: i64 = 1_790_000_000;
@@ -321,64 +322,6 @@ fn an_hmac_is_never_taken_under_the_label_of_a_public_key() {
     let ed25519 = verifier("standard-webhooks", &[&format!("whpk_{key}")]);
     let request = signed(&hmac, EVENT);
     assert_eq!(ed25519.verify(request, at(NOW)).unwrap_err(), Rejection::WrongSignature);
-}
-
-#[test]
-fn unusable_secrets_are_refused_by_number_and_never_quoted() {
-    let cases = [
-        ("stripe", "", "secret 2 is empty"),
-        ("stripe", "abc\n", "secret 2 has white space"),
-        ("svix", "whsec_", "secret 2 is not base64"),
-        ("svix", "whsec_!!!!", "secret 2 is not base64"),
-        ("svix", "whsec_AAAAA", "secret 2 is not base64"),
-        ("svix", "whsec_AAAA====", "secret 2 is not base64"),
-        ("svix", "whpk_AAAA", "secret 2 is not an ed25519 public key"),
-        ("svix", "whsk_AAAA", "secret 2 is not an ed25519 private key"),
-    ];
-    for (provider, text, expected) in cases {
-        let good = Secret::new("whsec_AAAA");
-        let error = Verifier::new(provider, &Settings::default(), &[good, Secret::new(text)]);
-        let error = error.unwrap_err().to_string();
-        assert!(error.starts_with(expected), "{error}");
-        assert!(text.is_empty() || !error.contains(text), "{error}");
-    }
-}
-
-#[test]
-fn contradictions_are_refused_with_the_fix_named() {
-    let secret = [Secret::new("whsec_AAAA")];
-    let new = |provider: &str, settings: &Settings, secrets: &[Secret]| {
-        Verifier::new(provider, settings, secrets).unwrap_err().to_string()
-    };
-    let none = Settings::default();
-    assert!(new("stripe", &none, &[]).contains("set at least one"));
-    assert!(new("strip", &none, &secret).contains("use one of github, shopify, slack"));
-    assert!(new("generic", &none, &secret).contains("add the settings"));
-    let tolerance =
-        |seconds| Settings { tolerance: Some(Duration::from_secs(seconds)), ..Settings::default() };
-    assert!(new("github", &tolerance(5), &secret).contains("remove tolerance"));
-    assert!(new("stripe", &tolerance(0), &secret).contains("at least one second"));
-    assert!(new("stripe", &none, &vec![Secret::new("a"); 17]).contains("more than 16"));
-}
-
-#[test]
-fn nothing_that_is_printed_holds_a_secret_or_a_body() {
-    let stripe = verifier("stripe", &["whsec_hidden"]);
-    let request = signed(&stripe, r#"{"id":"evt_1","hidden":"hidden"}"#);
-    let shown = format!("{stripe:?} {request:?} {:?}", Secret::new("hidden"));
-    assert!(!shown.contains("hidden"), "{shown}");
-    let verdict = stripe.verify(request, at(NOW)).unwrap();
-    assert!(!format!("{verdict:?}").contains("hidden"));
-}
-
-#[test]
-fn evidence_keeps_the_order_and_hides_credentials() {
-    let headers: Headers =
-        [("B", "1"), ("Authorization", "x"), ("a", "2"), ("b", "3"), ("X-Gitlab-Token", "x")]
-            .into_iter()
-            .collect();
-    let expected = "b: 1\nauthorization: [redacted]\na: 2\nb: 3\nx-gitlab-token: [redacted]\n";
-    assert_eq!(String::from_utf8(headers.evidence()).unwrap(), expected);
 }
 
 #[test]

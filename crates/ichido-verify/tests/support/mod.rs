@@ -1,5 +1,7 @@
 //! Test data as requests. Never decides what is right: that is in the data.
 
+#![expect(clippy::unwrap_used, reason = "a helper of tests fails by panicking")]
+
 use data_encoding::BASE64;
 use ichido_verify::{Headers, Request, Secret, Settings, Timestamp, Verifier};
 use serde_json::Value;
