@@ -64,7 +64,8 @@ mod tests {
 
     #[test]
     fn a_name_that_could_end_an_identifier_is_refused() {
-        for name in ["", "a b", "a;drop", "a\"b", "1a", "Inbox", "pg_inbox", "public", "a.b", "ü"] {
+        for name in ["", "a b", "a;drop", "a\"b", "1a", "Inbox", "pg_inbox", "public", "a.b", "ü"]
+        {
             assert!(Schema::new(name).is_err(), "{name}");
         }
         assert!(Schema::new("inbox_2").is_ok());

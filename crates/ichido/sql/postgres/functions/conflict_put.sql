@@ -1,7 +1,7 @@
 -- Records that a signed delivery came under a known event key with other content. The first one
 -- won; both digests and the later bytes are kept. The same content again adds nothing.
 CREATE OR REPLACE FUNCTION ichido.conflict_put(
-  receipt uuid, digest bytea, method text, url text, headers bytea, body bytea, secret int2)
+  receipt uuid, digest bytea, method text, url text, headers bytea, body bytea, secret int4)
 RETURNS void
 LANGUAGE plpgsql VOLATILE
 SET enable_seqscan = off

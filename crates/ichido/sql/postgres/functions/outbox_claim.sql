@@ -3,7 +3,7 @@
 -- key. A message whose lease ran out at its last attempt waits for a human.
 CREATE OR REPLACE FUNCTION ichido.outbox_claim(
   destinations text[], most int4, lease_time interval, jitter double precision DEFAULT 0.25,
-  max_attempts int2 DEFAULT 20)
+  max_attempts int4 DEFAULT 20)
 RETURNS TABLE (
   message uuid, destination text, lease bigint, attempts int2, aggregate_type text,
   aggregate_id text, event_type text, payload jsonb, created_at timestamptz, key text,

@@ -3,7 +3,7 @@
 -- Returns 'retry', 'review', or 'lost' when the lease is not ours any more.
 CREATE OR REPLACE FUNCTION ichido.outbox_fail(
   message uuid, destination text, lease bigint, error text, delay interval DEFAULT NULL,
-  permanent boolean DEFAULT false, max_attempts int2 DEFAULT 20)
+  permanent boolean DEFAULT false, max_attempts int4 DEFAULT 20)
 RETURNS text
 LANGUAGE plpgsql VOLATILE
 SET enable_seqscan = off

@@ -1,0 +1,10 @@
+//! The SQL functions of the PostgreSQL engine, called as any language would call them. Must not
+//! use the Rust store: these functions are a public contract of their own.
+
+mod flow;
+mod migrate;
+mod outbox;
+mod receive;
+mod support;
+mod view;
+mod work;
