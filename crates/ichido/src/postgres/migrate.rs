@@ -2,7 +2,10 @@
 //! functions that are applied again when their text changed. Must never change a schema that is
 //! newer than this build, nor leave half a step behind: all of it is one transaction.
 
-use std::{collections::HashMap, fmt};
+use std::{
+    collections::HashMap,
+    fmt::{self, Write as _},
+};
 
 use sha2::{Digest, Sha256};
 use tokio_postgres::{Client, GenericClient, SimpleQueryMessage, Transaction};
@@ -253,7 +256,11 @@ async fn rows<C: GenericClient>(client: &C, sql: &str) -> Result<Vec<Vec<Option<
 }
 
 fn sha256(text: &str) -> String {
-    Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
+    let mut hex = String::with_capacity(64);
+    for byte in Sha256::digest(text.as_bytes()) {
+        write!(hex, "{byte:02x}").expect("a String takes every write");
+    }
+    hex
 }
 
 /// An SQLSTATE is the database's word about the schema; anything else means it is away.
