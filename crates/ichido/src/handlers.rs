@@ -12,6 +12,15 @@ pub enum Target<H: ?Sized> {
     Queue(Arc<str>),
 }
 
+impl<H: ?Sized> std::fmt::Debug for Target<H> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Handler(_) => f.write_str("Handler"),
+            Self::Queue(queue) => f.debug_tuple("Queue").field(queue).finish(),
+        }
+    }
+}
+
 impl<H: ?Sized> Clone for Target<H> {
     fn clone(&self) -> Self {
         match self {

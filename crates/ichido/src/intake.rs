@@ -75,6 +75,17 @@ pub enum Route<H: ?Sized> {
     Review(&'static str),
 }
 
+impl<H: ?Sized> std::fmt::Debug for Route<H> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Run(_) => f.write_str("Run"),
+            Self::Queue(queue) => f.debug_tuple("Queue").field(queue).finish(),
+            Self::Ignore => f.write_str("Ignore"),
+            Self::Review(why) => f.debug_tuple("Review").field(why).finish(),
+        }
+    }
+}
+
 /// What became of an event that was received. `done` in the database also knows `discarded`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Outcome {

@@ -1,6 +1,96 @@
 //! The PostgreSQL engine. Only this module and those below it touch the driver.
+//!
+//! In the order of the data: [`Config`] and `connect` (where to), `batch` (what is sent), `group`
+//! (async receive), `sync` (receive with a handler), `guard` (how a transaction ends).
 
+mod batch;
+mod config;
+mod connect;
+mod core;
+mod group;
+mod guard;
+mod handler;
 pub mod migrate;
+mod record;
+mod report;
 mod schema;
+mod sync;
+pub mod testing;
+mod tx;
 
+use std::{sync::Arc, time::Duration};
+
+pub use config::{
+    COMMITTERS, CONNECT_TIMEOUT, Config, RECEIVE_CONNECTIONS, RECEIVE_WAIT, WAITING_MAX,
+};
+pub use connect::connect;
+pub use handler::{Function, Handle, IntoHandler, Object, Run, Running};
+pub use record::{Token, commit};
 pub use schema::Schema;
+pub use tx::Tx;
+
+use self::{core::Core, group::Group};
+use crate::{EndpointSpec, Error, Finding, Intake, Stats, Store, Taken};
+
+/// An inbox in PostgreSQL 14 or newer. Stateless: any number of processes may share a database.
+pub struct Postgres {
+    core: Arc<Core>,
+    group: Group,
+}
+
+impl Postgres {
+    /// Opens the engine. Does no IO: the database may be away, and is connected to when needed.
+    ///
+    /// # Errors
+    /// When the TLS settings cannot be read.
+    pub fn connect_lazy(config: &Config) -> Result<Self, Error> {
+        let core = Arc::new(Core::new(config)?);
+        Ok(Self { group: Group::new(core.clone(), config), core })
+    }
+
+    pub(in crate::postgres) fn core(&self) -> &Core {
+        &self.core
+    }
+}
+
+impl Store for Postgres {
+    type Handler = dyn Run;
+
+    const HANDLER_TIMEOUT: Duration = Duration::from_secs(5);
+    const HANDLER_TIMEOUT_MAX: Duration = Duration::from_mins(15);
+
+    fn configure(&self, endpoints: Vec<Arc<EndpointSpec>>) {
+        self.core.configure(endpoints);
+    }
+
+    async fn receive(&self, intake: Intake<dyn Run>) -> Result<Vec<Taken>, Error> {
+        if intake.sync_handler().is_some() {
+            return Ok(vec![sync::receive(&self.core, &intake).await?]);
+        }
+        self.group.receive(intake).await
+    }
+
+    async fn check(&self) -> Result<(), Error> {
+        let connection = self.core.connection().await?;
+        self.core.query(&connection, "SELECT 1", &[]).await.map(drop)
+    }
+
+    async fn stats(&self) -> Result<Stats, Error> {
+        report::stats(&self.core).await
+    }
+
+    async fn audit(&self) -> Result<Vec<Finding>, Error> {
+        report::audit(&self.core).await
+    }
+
+    async fn close(&self) {
+        self.group.close().await;
+        self.core.pool.close();
+    }
+}
+
+impl std::fmt::Debug for Postgres {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Postgres").field("schema", &self.core.schema).finish_non_exhaustive()
+    }
+}

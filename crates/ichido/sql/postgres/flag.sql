@@ -1,0 +1,2 @@
+-- A note for a human on an event.
+SELECT ichido.flag($1, $2, $3)

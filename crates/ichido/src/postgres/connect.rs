@@ -1,0 +1,143 @@
+//! The pool, TLS, and what is checked on every new connection.
+//!
+//! A connection that could lose what it acknowledged is never handed out: it is refused with the
+//! fix named. Nothing here connects before it is asked to.
+
+use deadpool_postgres::{
+    Hook, HookError, Manager, ManagerConfig, Object, Pool, PoolError, RecyclingMethod,
+    Runtime,
+};
+use rustls::{ClientConfig, RootCertStore, pki_types::CertificateDer, pki_types::pem::PemObject};
+use tokio_postgres_rustls::MakeRustlsConnect;
+
+use super::{Config, CONNECT_TIMEOUT, migrate};
+use crate::{Error, ErrorKind};
+
+/// What makes a database unfit, in one round trip.
+const FITNESS: &str = include_str!("../../sql/postgres/fitness.sql");
+
+/// A pool for one role. Opens nothing yet.
+pub(super) fn pool(config: &Config) -> Result<Pool, Error> {
+    let manager = Manager::from_config(
+        config.driver.clone(),
+        connector(config)?,
+        ManagerConfig { recycling_method: RecyclingMethod::Fast },
+    );
+    let schema = config.schema.clone();
+    let fit = Hook::async_fn(move |client, _| {
+        let schema = schema.clone();
+        Box::pin(async move {
+            let checked = async {
+                check_fitness(client).await?;
+                migrate::check(client, &schema).await
+            };
+            checked.await.map_err(|error| HookError::message(error.to_string()))
+        })
+    });
+    Pool::builder(manager)
+        .max_size(config.receive_connections)
+        .wait_timeout(Some(config.receive_wait))
+        .create_timeout(Some(CONNECT_TIMEOUT))
+        .recycle_timeout(Some(config.receive_wait))
+        .runtime(Runtime::Tokio1)
+        .post_create(fit)
+        .build()
+        .map_err(|error| Error::new(ErrorKind::Unavailable, "no pool").because(error))
+}
+
+/// A connection outside the pool, for migrations. Not checked for its schema.
+///
+/// # Errors
+/// [`ErrorKind::Unavailable`] when the database is away or unfit.
+pub async fn connect(config: &Config) -> Result<tokio_postgres::Client, Error> {
+    let (client, connection) =
+        config.driver.connect(connector(config)?).await.map_err(|e| database(&e))?;
+    tokio::spawn(connection);
+    check_fitness(&client).await?;
+    Ok(client)
+}
+
+/// A connection from the pool.
+pub(super) async fn get(pool: &Pool) -> Result<Object, Error> {
+    pool.get().await.map_err(|error| match error {
+        PoolError::Timeout(deadpool_postgres::TimeoutType::Wait) => Error::new(
+            ErrorKind::Busy,
+            "no database connection came free in time: raise receive_connections or send slower",
+        ),
+        PoolError::PostCreateHook(HookError::Message(why)) => {
+            Error::new(ErrorKind::Unavailable, why)
+        }
+        PoolError::Backend(error) => database(&error),
+        error => Error::new(ErrorKind::Unavailable, "the database is away").because(error),
+    })
+}
+
+async fn check_fitness(client: &tokio_postgres::Client) -> Result<(), Error> {
+    let rows = client.query_typed(FITNESS, &[]).await.map_err(|e| database(&e))?;
+    match rows.first() {
+        None => Ok(()),
+        Some(row) => Err(Error::new(ErrorKind::Unavailable, row.get::<_, String>(0))),
+    }
+}
+
+/// An error of the driver without DETAIL, which would quote rows.
+pub(super) fn database(error: &tokio_postgres::Error) -> Error {
+    let kind = match error.code() {
+        Some(code) if is_data(code.code()) => ErrorKind::Data,
+        Some(code) if code.code() == "55P03" => ErrorKind::Busy,
+        Some(code) if matches!(code.code(), "42P01" | "3F000" | "42883") => ErrorKind::Schema,
+        _ => ErrorKind::Unavailable,
+    };
+    Error::new(kind, text(error))
+}
+
+/// SQLSTATE classes that blame the row and not the database: data exception, integrity
+/// constraint, program limit.
+pub(super) fn is_data(code: &str) -> bool {
+    ["22", "23", "54"].iter().any(|class| code.starts_with(class))
+}
+
+/// The error's message and SQLSTATE, never its DETAIL.
+pub(super) fn text(error: &tokio_postgres::Error) -> String {
+    if let Some(db) = error.as_db_error() {
+        return format!("{} (SQLSTATE {})", db.message(), db.code().code());
+    }
+    let mut text = error.to_string();
+    let mut source = std::error::Error::source(error);
+    while let Some(cause) = source {
+        let cause_text = cause.to_string();
+        if !text.contains(&cause_text) {
+            text = format!("{text}: {cause_text}");
+        }
+        source = cause.source();
+    }
+    text
+}
+
+/// TLS for the driver; unused where the URL asks for none.
+pub(super) fn connector(config: &Config) -> Result<MakeRustlsConnect, Error> {
+    Ok(MakeRustlsConnect::new(tls(config)?))
+}
+
+fn tls(config: &Config) -> Result<ClientConfig, Error> {
+    let bad = |why: String| Error::new(ErrorKind::Unavailable, why);
+    let mut roots = RootCertStore::empty();
+    match &config.root_cert {
+        Some(file) => {
+            let failed = |e| bad(format!("sslrootcert {}: {e}", file.display()));
+            for cert in CertificateDer::pem_file_iter(file).map_err(failed)? {
+                let cert = cert.map_err(failed)?;
+                roots.add(cert).map_err(|e| bad(format!("{}: {e}", file.display())))?;
+            }
+        }
+        None => {
+            roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+        }
+    }
+    let provider = std::sync::Arc::new(rustls::crypto::ring::default_provider());
+    Ok(ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(|e| bad(e.to_string()))?
+        .with_root_certificates(roots)
+        .with_no_client_auth())
+}

@@ -1,0 +1,158 @@
+//! What every part of the engine shares: the pool, the schema, and small statements of our own.
+//! It must never keep a connection beyond one call.
+
+use std::sync::{
+    Arc, RwLock,
+    atomic::{AtomicBool, Ordering},
+};
+
+use deadpool_postgres::{Object, Pool};
+use tokio_postgres::{Client, types::{ToSql, Type}};
+use tokio_postgres_rustls::MakeRustlsConnect;
+use uuid::Uuid;
+
+use super::{Config, Schema, batch::Suspect, connect};
+use crate::{EndpointSpec, Error, Mode, OnFailure};
+
+const IS_STORED: &str = include_str!("../../sql/postgres/is_stored.sql");
+const FLAG: &str = include_str!("../../sql/postgres/flag.sql");
+const ENDPOINT_PUT: &str = include_str!("../../sql/postgres/endpoint_put.sql");
+const EVENT_BODY: &str = include_str!("../../sql/postgres/event_body.sql");
+const CONFLICT_PUT: &str = include_str!("../../sql/postgres/conflict_put.sql");
+/// An endpoint that the database does not know (any more).
+const UNKNOWN_ENDPOINT: &str = "IC002";
+
+pub(super) type Params<'p> = [(&'p (dyn ToSql + Sync), Type)];
+
+pub(super) struct Core {
+    pub(super) pool: Pool,
+    pub(super) schema: Schema,
+    pub(super) tls: MakeRustlsConnect,
+    endpoints: RwLock<Vec<Arc<EndpointSpec>>>,
+    registered: AtomicBool,
+}
+
+impl Core {
+    pub(super) fn new(config: &Config) -> Result<Self, Error> {
+        Ok(Self {
+            pool: connect::pool(config)?,
+            schema: config.schema.clone(),
+            tls: connect::connector(config)?,
+            endpoints: RwLock::default(),
+            registered: AtomicBool::new(false),
+        })
+    }
+
+    pub(super) fn configure(&self, endpoints: Vec<Arc<EndpointSpec>>) {
+        *self.endpoints.write().expect("nothing panics while it holds this lock") = endpoints;
+        self.registered.store(false, Ordering::Release);
+    }
+
+    /// A checked connection to a database that knows our endpoints.
+    pub(super) async fn connection(&self) -> Result<Object, Error> {
+        let connection = connect::get(&self.pool).await?;
+        if !self.registered.load(Ordering::Acquire) {
+            self.register(&connection).await?;
+        }
+        Ok(connection)
+    }
+
+    /// Registers our endpoints if that is still to be done.
+    pub(super) async fn ensure_registered(&self) -> Result<(), Error> {
+        if self.registered.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        self.connection().await.map(drop)
+    }
+
+    /// Called after [`is_unknown_endpoint`].
+    pub(super) fn forget_registration(&self) {
+        self.registered.store(false, Ordering::Release);
+    }
+
+    async fn register(&self, client: &Client) -> Result<(), Error> {
+        let endpoints =
+            self.endpoints.read().expect("nothing panics while it holds this lock").clone();
+        for spec in &endpoints {
+            let (name, provider) = (&*spec.name, &*spec.provider);
+            let settings = settings(spec);
+            let params: [(&(dyn ToSql + Sync), Type); 3] =
+                [(&name, Type::TEXT), (&provider, Type::TEXT), (&settings, Type::JSONB)];
+            self.query(client, ENDPOINT_PUT, &params).await?;
+        }
+        self.registered.store(true, Ordering::Release);
+        Ok(())
+    }
+
+    /// Whether our receipt is stored.
+    pub(super) async fn is_stored(&self, receipt: Uuid) -> Result<bool, Error> {
+        let client = connect::get(&self.pool).await?;
+        let rows = self.query(&client, IS_STORED, &[(&receipt, Type::UUID)]).await?;
+        Ok(rows.first().is_some_and(|row| row.get(0)))
+    }
+
+    /// Puts a note for a human on an event, outside its transaction.
+    pub(super) async fn flag(&self, event: &crate::Event, reason: &str) -> Result<(), Error> {
+        let client = connect::get(&self.pool).await?;
+        let params: [(&(dyn ToSql + Sync), Type); 3] =
+            [(&&*event.endpoint, Type::TEXT), (&event.id, Type::TEXT), (&reason, Type::TEXT)];
+        self.query(&client, FLAG, &params).await.map(drop)
+    }
+
+    /// Judges a duplicate whose bytes differ, and records it where its content differs too.
+    pub(super) async fn judge(&self, suspect: &Suspect) -> Result<bool, Error> {
+        let client = connect::get(&self.pool).await?;
+        let rows = self.query(&client, EVENT_BODY, &[(&suspect.receipt, Type::UUID)]).await?;
+        let first: Option<Vec<u8>> = rows.first().and_then(|row| row.get(0));
+        let again = &suspect.body[suspect.range.clone()];
+        // Where the first bytes are no longer kept, only the digests can speak.
+        if first.is_some_and(|first| suspect.verifier.same_content(&first, again)) {
+            return Ok(false);
+        }
+        let (digest, body) = (&suspect.digest[..], &suspect.body[..]);
+        let params: [(&(dyn ToSql + Sync), Type); 7] = [
+            (&suspect.receipt, Type::UUID),
+            (&digest, Type::BYTEA),
+            (&suspect.method, Type::TEXT),
+            (&suspect.url, Type::TEXT),
+            (&suspect.headers, Type::BYTEA),
+            (&body, Type::BYTEA),
+            (&suspect.secret, Type::INT4),
+        ];
+        self.query(&client, CONFLICT_PUT, &params).await?;
+        Ok(true)
+    }
+
+    /// Runs a statement of ours by an unnamed statement, which every pooler can carry.
+    pub(super) async fn query(
+        &self,
+        client: &Client,
+        sql: &str,
+        params: &Params<'_>,
+    ) -> Result<Vec<tokio_postgres::Row>, Error> {
+        let sql = self.schema.sql(sql);
+        client.query_typed(&sql, params).await.map_err(|e| connect::database(&e))
+    }
+}
+
+/// The database was restored or emptied behind us: register again.
+pub(super) fn is_unknown_endpoint(error: &tokio_postgres::Error) -> bool {
+    error.code().is_some_and(|code| code.code() == UNKNOWN_ENDPOINT)
+}
+
+/// What SQL and other processes need to know of an endpoint.
+fn settings(spec: &EndpointSpec) -> serde_json::Value {
+    serde_json::json!({
+        "mode": match spec.mode { Mode::Sync => "sync", Mode::Async => "async" },
+        "on_failure": match spec.on_failure {
+            OnFailure::Keep => "keep",
+            OnFailure::Refuse => "refuse",
+        },
+        "handler_timeout_ms": spec.handler_timeout.as_millis(),
+        "lease_ms": spec.lease.as_millis(),
+        "max_attempts": spec.max_attempts,
+        "keep_identity_hours": spec.keep_identity.as_secs() / 3600,
+        "id_signed": spec.id_signed,
+        "types": spec.patterns,
+    })
+}

@@ -1,0 +1,42 @@
+//! The guard that travels with COMMIT, and what to think of its answer.
+//!
+//! Drivers say `Ok` to the commit of an aborted transaction, and a handler's own COMMIT passes a
+//! plain `SELECT 1`. An error here is never taken for a commit, and a lost line for neither.
+
+use super::{Schema, Tx, connect};
+
+/// How a transaction ended.
+#[derive(Debug)]
+pub(super) enum Ended {
+    /// COMMIT returned success.
+    Committed,
+    /// The server refused: not committed by us.
+    Failed(String),
+    /// The connection died: perhaps committed.
+    Unknown,
+}
+
+/// One message, so that a guard that raises keeps COMMIT from being reached. Deferred
+/// constraints are made to speak first: as errors at COMMIT they would look like an unknown.
+pub(super) fn message(schema: &Schema, xid: &str) -> String {
+    let xid: String = xid.chars().filter(char::is_ascii_digit).collect();
+    let guard = format!("SET CONSTRAINTS ALL IMMEDIATE; SELECT ichido.sound('{xid}'); COMMIT");
+    schema.sql(&guard)
+}
+
+/// Sends the guard and COMMIT.
+pub(super) async fn commit(tx: &Tx, xid: &str) -> Ended {
+    judge(tx.batch_execute(&message(tx.schema(), xid)).await)
+}
+
+/// What the answer to [`message`] means: an SQLSTATE is a failure, a lost line an unknown.
+pub(super) fn judge(answer: Result<(), tokio_postgres::Error>) -> Ended {
+    match answer {
+        Ok(()) => Ended::Committed,
+        // 57P01 to 57P03: the server went away in the middle, which tells as little.
+        Err(error) if error.code().is_some_and(|code| !code.code().starts_with("57P")) => {
+            Ended::Failed(connect::text(&error))
+        }
+        Err(_) => Ended::Unknown,
+    }
+}

@@ -1,0 +1,286 @@
+//! Sync receive: receipt, handler and COMMIT in one transaction.
+//!
+//! Nothing is acknowledged unless COMMIT returned success, or a fresh connection found our own
+//! receipt after the old one died at COMMIT. A failed handler's writes never survive it.
+
+use std::{panic::AssertUnwindSafe, time::Duration};
+
+use futures_util::{FutureExt, future::{BoxFuture, join_all}};
+use tokio::time::timeout;
+use tokio_postgres::{error::SqlState, types::{ToSql, Type}};
+use tracing::warn;
+
+use super::{
+    Tx,
+    batch::{Batch, Stored, Suspect},
+    connect,
+    core::{Core, is_unknown_endpoint},
+    guard::{self, Ended},
+    handler::{Run, Values, first_error},
+};
+use crate::{BoxError, Error, ErrorKind, Event, Intake, OnFailure, Outcome, Taken};
+
+const KEEP: &str = include_str!("../../sql/postgres/keep.sql");
+const AFTER_RECEIPT: &str = "SAVEPOINT ichido_handler";
+const UNDO_HANDLER: &str = "ROLLBACK TO SAVEPOINT ichido_handler";
+/// After a handler's time is up, how long its connection has to come back before it is closed.
+const DRAIN: Duration = Duration::from_secs(1);
+/// Longest error text that is kept; the rest says nothing more.
+const ERROR_CHARS_MAX: usize = 1_000;
+
+/// How a handler's part of the transaction went wrong.
+enum Failure {
+    /// By its own error, a panic, or the guard's refusal.
+    Handler(String),
+    /// Its time was up; COMMIT may have landed just before.
+    Timeout(String),
+    /// The connection is gone before COMMIT was sent.
+    Lost(String),
+    /// The connection died while COMMIT was under way.
+    Unknown,
+}
+
+/// Receives a sync delivery: one event with a handler.
+pub(super) async fn receive(core: &Core, intake: &Intake<dyn Run>) -> Result<Taken, Error> {
+    let handler = intake.sync_handler().expect("the caller routed a sync delivery here");
+    let (tx, stored) = match begin(core, intake).await? {
+        Some(begun) => begun,
+        None => begin(core, intake).await?.ok_or_else(unregistered)?,
+    };
+    if stored.taken {
+        let event = intake.event(0);
+        let work = Work { core, intake, event: &event, stored: &stored };
+        return work.finish(tx, &**handler).await;
+    }
+    tx.roll_back().await;
+    let mut taken = stored.taken(&intake.routes[0].route);
+    if stored.differs {
+        taken.conflict = core.judge(&Suspect::new(intake, 0, stored.receipt)).await?;
+    }
+    Ok(taken)
+}
+
+/// Opens the transaction and takes the event key, in one round trip. `None`: the database had
+/// forgotten the endpoint; the next connection registers it.
+async fn begin(core: &Core, intake: &Intake<dyn Run>) -> Result<Option<(Tx, Stored)>, Error> {
+    let tx = Tx::new(core.connection().await?, core.schema.clone());
+    let batch = Batch::new([intake]);
+    let (begun, stored) = futures_util::future::join(
+        tx.batch_execute("BEGIN ISOLATION LEVEL READ COMMITTED"),
+        batch.receive(&tx, &core.schema),
+    )
+    .await;
+    match (begun, stored) {
+        (Ok(()), Ok(mut rows)) => Ok(rows.pop().map(|stored| (tx, stored))),
+        (Err(error), _) | (_, Err(error)) => {
+            tx.roll_back().await;
+            if is_unknown_endpoint(&error) {
+                core.forget_registration();
+                return Ok(None);
+            }
+            Err(connect::database(&error))
+        }
+    }
+}
+
+fn unregistered() -> Error {
+    Error::new(ErrorKind::Schema, "the endpoint cannot be registered: run `ichido migrate`")
+}
+
+struct Work<'w> {
+    core: &'w Core,
+    intake: &'w Intake<dyn Run>,
+    event: &'w Event,
+    stored: &'w Stored,
+}
+
+impl Work<'_> {
+    async fn finish(&self, mut tx: Tx, handler: &dyn Run) -> Result<Taken, Error> {
+        match self.run(&mut tx, handler).await {
+            Ok(()) => {
+                tx.finish();
+                Ok(self.outcome(Outcome::Processed, None))
+            }
+            Err(Failure::Handler(why)) => self.failed(tx, why, false).await,
+            Err(Failure::Timeout(why)) => self.failed(tx, why, true).await,
+            Err(Failure::Lost(why)) => {
+                drop(tx);
+                Err(Error::new(ErrorKind::Unavailable, why))
+            }
+            Err(Failure::Unknown) => {
+                drop(tx);
+                self.ask_again(Outcome::Processed, None).await
+            }
+        }
+    }
+
+    /// Runs the handler and commits, within the handler's time.
+    async fn run(&self, tx: &mut Tx, handler: &dyn Run) -> Result<(), Failure> {
+        let limit = self.intake.endpoint.handler_timeout;
+        let cancel = tx.cancel_token();
+        let running = AssertUnwindSafe(async {
+            match handler.sql() {
+                Some(sql) => self.run_sql(tx, sql).await,
+                None => self.run_rust(tx, handler).await,
+            }
+        });
+        match timeout(limit, running.catch_unwind()).await {
+            Ok(Ok(result)) => result,
+            Ok(Err(panic)) => Err(Failure::Handler(format!("handler panicked: {}", said(&*panic)))),
+            Err(_) => {
+                // Best effort; the connection is closed below where it does not come back.
+                let tls = self.core.tls.clone();
+                let cancelled = timeout(DRAIN, cancel.cancel_query(tls)).await;
+                if !matches!(cancelled, Ok(Ok(()))) {
+                    warn!(event.id = %self.event.id, "the handler's statement was not cancelled");
+                }
+                Err(Failure::Timeout(format!(
+                    "handler_timeout: not done within {} s",
+                    limit.as_secs_f64()
+                )))
+            }
+        }
+    }
+
+    /// Savepoint, statements and guard with COMMIT in one round trip. A statement that fails
+    /// aborts the transaction, and so the guard stops before COMMIT.
+    async fn run_sql(&self, tx: &Tx, sql: &crate::SqlHandler) -> Result<(), Failure> {
+        let values = Values::new(self.event);
+        let guard = guard::message(tx.schema(), &self.stored.xid);
+        let mut all: Vec<BoxFuture<'_, Result<(), tokio_postgres::Error>>> = Vec::new();
+        if self.keeps() {
+            all.push(tx.batch_execute(AFTER_RECEIPT).boxed());
+        }
+        for statement in &sql.statements {
+            all.push(values.run(tx, statement).boxed());
+        }
+        all.push(tx.batch_execute(&guard).boxed());
+        let mut results = join_all(all).await;
+        let committed = results.pop().expect("the guard was the last of them");
+        match first_error(results) {
+            Ok(()) => ended(guard::judge(committed)),
+            Err(error) if tx.is_closed() && committed.is_err() => {
+                // Where everything travels together, the line may have died after COMMIT.
+                warn!(event.id = %self.event.id, error = connect::text(&error), "connection lost");
+                Err(Failure::Unknown)
+            }
+            Err(error) => Err(Failure::Handler(connect::text(&error))),
+        }
+    }
+
+    async fn run_rust(&self, tx: &mut Tx, handler: &dyn Run) -> Result<(), Failure> {
+        let lost = |e: tokio_postgres::Error| Failure::Lost(connect::text(&e));
+        if self.keeps() {
+            tx.batch_execute(AFTER_RECEIPT).await.map_err(lost)?;
+        }
+        if let Err(error) = handler.run(tx, self.event).await {
+            return Err(Failure::Handler(handler_text(&error)));
+        }
+        ended(guard::commit(tx, &self.stored.xid).await)
+    }
+
+    /// The handler failed: keep the event with its error in the same transaction, or refuse.
+    async fn failed(&self, tx: Tx, why: String, late: bool) -> Result<Taken, Error> {
+        let why: String = why.replace('\0', "\u{fffd}").chars().take(ERROR_CHARS_MAX).collect();
+        if !self.keeps() {
+            tx.roll_back().await;
+            return Err(Error::new(ErrorKind::Handler, why));
+        }
+        let kept = async {
+            tx.batch_execute(UNDO_HANDLER).await?;
+            let sql = tx.schema().sql(KEEP);
+            let queue = &*self.intake.endpoint.name;
+            let params: [(&(dyn ToSql + Sync), Type); 3] = [
+                (&self.stored.receipt, Type::UUID),
+                (&queue, Type::TEXT),
+                (&why, Type::TEXT),
+            ];
+            tx.query_typed(&sql, &params).await
+        };
+        match timeout(DRAIN.max(self.intake.endpoint.handler_timeout), kept).await {
+            Ok(Ok(_)) => {}
+            Ok(Err(error)) if is_outside(&error) => {
+                drop(tx);
+                return match late {
+                    // COMMIT may have landed just before the time was up.
+                    true => self.ask_again(Outcome::Processed, None).await,
+                    false => self.broken(why).await,
+                };
+            }
+            Ok(Err(error)) => return Err(connect::database(&error)),
+            Err(_) => return Err(Error::new(ErrorKind::Unavailable, "the handler never ended")),
+        }
+        match guard::commit(&tx, &self.stored.xid).await {
+            Ended::Committed => {
+                tx.finish();
+                Ok(self.outcome(Outcome::Accepted, Some(why)))
+            }
+            Ended::Failed(error) => Err(Error::new(ErrorKind::Unavailable, error)),
+            Ended::Unknown => {
+                drop(tx);
+                self.ask_again(Outcome::Accepted, Some(why)).await
+            }
+        }
+    }
+
+    /// COMMIT's fate is unknown: our receipt there means that it landed, whole.
+    async fn ask_again(&self, outcome: Outcome, why: Option<String>) -> Result<Taken, Error> {
+        let unknown = || Error::new(ErrorKind::Unknown, "the connection was lost at COMMIT");
+        match self.core.is_stored(self.stored.receipt).await {
+            Ok(true) => Ok(self.outcome(outcome, why)),
+            Ok(false) => {
+                let why = why.unwrap_or_else(|| "the connection was lost before COMMIT".into());
+                Err(Error::new(ErrorKind::Unavailable, why))
+            }
+            Err(_) => Err(unknown()),
+        }
+    }
+
+    /// The handler ended the transaction itself. Nothing is acknowledged; where its own COMMIT
+    /// took the receipt along, a human is told, for the effect may be half of one.
+    async fn broken(&self, why: String) -> Result<Taken, Error> {
+        if self.core.is_stored(self.stored.receipt).await.unwrap_or(false) {
+            let reason = format!("the handler ended its transaction itself; check its effect: {why}");
+            if let Err(error) = self.core.flag(self.event, &reason).await {
+                warn!(event.id = %self.event.id, %error, "could not flag the event");
+            }
+        }
+        Err(Error::new(ErrorKind::Handler, why))
+    }
+
+    fn keeps(&self) -> bool {
+        self.intake.endpoint.on_failure == OnFailure::Keep
+    }
+
+    fn outcome(&self, outcome: Outcome, error: Option<String>) -> Taken {
+        Taken { receipt: self.stored.receipt, outcome, conflict: false, error }
+    }
+}
+
+fn ended(ended: Ended) -> Result<(), Failure> {
+    match ended {
+        Ended::Committed => Ok(()),
+        Ended::Failed(why) => Err(Failure::Handler(why)),
+        Ended::Unknown => Err(Failure::Unknown),
+    }
+}
+
+/// There is no savepoint of ours any more: the transaction has ended or was never ours.
+fn is_outside(error: &tokio_postgres::Error) -> bool {
+    error.code().is_some_and(|code| {
+        *code == SqlState::NO_ACTIVE_SQL_TRANSACTION || *code == SqlState::S_E_INVALID_SPECIFICATION
+    })
+}
+
+/// A handler's error in words, without the DETAIL of a database error.
+fn handler_text(error: &BoxError) -> String {
+    match error.downcast_ref::<tokio_postgres::Error>() {
+        Some(error) => connect::text(error),
+        None => error.to_string(),
+    }
+}
+
+fn said(panic: &(dyn std::any::Any + Send)) -> &str {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("without a word")
+}
