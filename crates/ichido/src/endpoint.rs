@@ -178,6 +178,12 @@ impl<S: Store> Endpoint<S> {
         self
     }
 
+    /// Checks the endpoint without opening an inbox, and gives its settings with every default
+    /// filled in.
+    pub fn check(self) -> Result<Arc<EndpointSpec>, EndpointError> {
+        Ok(self.build()?.spec)
+    }
+
     pub(crate) fn build(self) -> Result<Built<S::Handler>, EndpointError> {
         let name = self.name.clone();
         self.build_inner().map_err(|problem| EndpointError { name, problem })

@@ -1,0 +1,45 @@
+//! `ichido stats`: what waits, what needs review, what came in during the last hour.
+
+use std::process::ExitCode;
+
+use ichido::Stats;
+
+use super::Global;
+use crate::{config::load, engine, output};
+
+/// Options of `stats`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {}
+
+/// Runs the command.
+pub(crate) async fn run(_args: Args, global: &Global) -> anyhow::Result<ExitCode> {
+    let reader = engine::reader(&load::load(global)?.config).await?;
+    let stats = reader.stats().await?;
+    reader.close().await;
+    if global.json {
+        output::json(&stats)?;
+    } else {
+        output::line(&text(&stats))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn text(stats: &Stats) -> String {
+    let age = stats.oldest_age_seconds.map_or("-".into(), |age| format!("{age:.1} s"));
+    let mut lines = vec![
+        format!("unprocessed      {}", stats.unprocessed),
+        format!("oldest age       {age}"),
+        format!("needs review     {}", stats.needs_review),
+        format!("flags            {}", stats.flags),
+        format!("conflicts        {}", stats.conflicts),
+        format!("outbox waiting   {}", stats.outbox_waiting),
+        "received in the last hour".into(),
+    ];
+    if stats.received_last_hour.is_empty() {
+        lines.push("  nothing".into());
+    }
+    for row in &stats.received_last_hour {
+        lines.push(format!("  {:>8}  {}  {}", row.count, row.endpoint, row.event_type));
+    }
+    lines.join("\n")
+}

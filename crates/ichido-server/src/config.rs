@@ -1,0 +1,179 @@
+//! The configuration as types. Values come from `config.default.toml`, a file, the environment
+//! and the command line, in this order; `config::load` puts them together.
+//!
+//! It must never hold a secret: only where one is. Secrets are read when an endpoint is built.
+
+pub(crate) mod endpoint;
+pub(crate) mod load;
+pub(crate) mod secret;
+pub(crate) mod show;
+pub(crate) mod span;
+
+use std::{collections::BTreeMap, net::SocketAddr, path::PathBuf};
+
+use serde::Deserialize;
+
+use self::{endpoint::EndpointConfig, secret::DatabaseUrl, span::Span};
+use crate::cli::LogFormat;
+
+/// Every setting with its default: documentation and default at once.
+pub(crate) const DEFAULTS: &str = include_str!("config.default.toml");
+
+/// The largest body limit that can be set: a body is in memory while it is verified.
+pub(crate) const BODY_BYTES_CAP: usize = 32 * 1024 * 1024;
+
+/// All settings. Their meaning, defaults and reasons are in `config.default.toml`.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Config {
+    pub(crate) listen: SocketAddr,
+    pub(crate) shutdown_deadline: Span,
+    pub(crate) admin: Admin,
+    pub(crate) log: Log,
+    pub(crate) database: Database,
+    pub(crate) limits: Limits,
+    pub(crate) app: App,
+    #[serde(default)]
+    pub(crate) endpoint: BTreeMap<String, EndpointConfig>,
+    /// Relative paths start here: the directory of the file, else the current one.
+    #[serde(skip)]
+    pub(crate) base: PathBuf,
+}
+
+/// Where health and metrics are answered.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Admin {
+    pub(crate) listen: AdminListen,
+}
+
+/// The setting `admin.listen`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub(crate) enum AdminListen {
+    Auto,
+    Off,
+    Own(SocketAddr),
+}
+
+impl TryFrom<String> for AdminListen {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        match text.as_str() {
+            "auto" => Ok(Self::Auto),
+            "off" => Ok(Self::Off),
+            address => address.parse().map(Self::Own).map_err(|_| {
+                format!(
+                    "`{address}` is neither \"auto\", \"off\" nor an address like 127.0.0.1:8081"
+                )
+            }),
+        }
+    }
+}
+
+/// How to log.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Log {
+    pub(crate) format: LogFormat,
+    pub(crate) level: LogLevel,
+}
+
+/// The least severe lines that are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum LogLevel {
+    Error,
+    Warn,
+    Info,
+    Debug,
+    Trace,
+}
+
+/// Where the inbox lives.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Database {
+    pub(crate) url: DatabaseUrl,
+    pub(crate) schema: String,
+    pub(crate) pool_size: usize,
+}
+
+/// A limit on everything; above one of them a request is refused clearly, never truncated.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Limits {
+    pub(crate) body_bytes_max: usize,
+    pub(crate) body_bytes_in_flight_max: usize,
+    pub(crate) body_timeout: Span,
+    pub(crate) headers_max: usize,
+    pub(crate) header_bytes_max: usize,
+    pub(crate) header_timeout: Span,
+    pub(crate) idle_timeout: Span,
+    pub(crate) connections_max: usize,
+    pub(crate) requests_max: usize,
+    pub(crate) receive_wait: Span,
+    pub(crate) retry_after: Span,
+}
+
+/// The user's own application.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct App {
+    #[serde(default)]
+    pub(crate) schema: PerEngine,
+}
+
+/// One file an engine.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct PerEngine {
+    pub(crate) sqlite: Option<PathBuf>,
+    pub(crate) postgres: Option<PathBuf>,
+}
+
+impl Config {
+    /// What contradicts itself in the settings outside endpoints, each with its fix.
+    pub(crate) fn problems(&self) -> Vec<String> {
+        let limits = &self.limits;
+        let mut problems = Vec::new();
+        let mut refuse = |bad: bool, text: String| {
+            if bad {
+                problems.push(text);
+            }
+        };
+        refuse(
+            limits.body_bytes_max > BODY_BYTES_CAP || limits.body_bytes_max == 0,
+            format!("limits.body_bytes_max: use 1 to {BODY_BYTES_CAP}"),
+        );
+        refuse(
+            limits.body_bytes_in_flight_max < limits.body_bytes_max,
+            "limits.body_bytes_in_flight_max is below limits.body_bytes_max: no large body would \
+             ever be taken; raise it"
+                .into(),
+        );
+        refuse(limits.header_bytes_max < 8192, "limits.header_bytes_max: use at least 8192".into());
+        for (name, value) in [
+            ("limits.headers_max", limits.headers_max),
+            ("limits.connections_max", limits.connections_max),
+            ("limits.requests_max", limits.requests_max),
+            ("database.pool_size", self.database.pool_size),
+        ] {
+            refuse(value == 0, format!("{name} is 0: nothing would be taken; use 1 or more"));
+        }
+        for (name, span) in [
+            ("limits.body_timeout", limits.body_timeout),
+            ("limits.header_timeout", limits.header_timeout),
+            ("limits.idle_timeout", limits.idle_timeout),
+            ("limits.receive_wait", limits.receive_wait),
+        ] {
+            refuse(span.0.is_zero(), format!("{name} is 0: give it some time"));
+        }
+        refuse(
+            self.admin.listen == AdminListen::Own(self.listen) && self.listen.port() != 0,
+            "admin.listen and listen are the same address: use \"auto\" or another port".into(),
+        );
+        problems
+    }
+}

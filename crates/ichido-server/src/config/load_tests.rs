@@ -1,0 +1,81 @@
+//! What `load` promises. The environment is an argument here: tests run side by side.
+
+use std::{collections::BTreeMap, fs};
+
+use super::*;
+use crate::config::show;
+
+fn loaded(file: &str, vars: &[(&str, &str)]) -> Result<Loaded, String> {
+    let dir = tempfile::tempdir().expect("a directory");
+    let path = dir.path().join("ichido.toml");
+    fs::write(&path, file).expect("a file");
+    let global = Global { config: Some(path), ..Global::default() };
+    let vars: BTreeMap<_, _> =
+        vars.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    load_with(&global, vars).map_err(|error| format!("{error:#}"))
+}
+
+#[test]
+fn the_default_is_complete_and_without_contradictions() {
+    let loaded = load_with(&Global::default(), BTreeMap::new()).expect("the default");
+    assert_eq!(loaded.config.problems(), [""; 0]);
+}
+
+#[test]
+fn the_environment_wins_over_the_file_and_the_file_over_the_default() {
+    let file = "listen = \"127.0.0.1:1\"\n[limits]\nheaders_max = 7";
+    let all = loaded(file, &[("ICHIDO_LISTEN", "127.0.0.1:2")]).expect("good");
+    assert_eq!(all.config.listen.port(), 2);
+    assert_eq!(all.config.limits.headers_max, 7);
+    assert_eq!(all.config.limits.body_bytes_max, 1_048_576);
+    let text = show::text(&all);
+    assert!(text.contains("# environment, ICHIDO_LISTEN"), "{text}");
+}
+
+#[test]
+fn an_unknown_key_is_refused_by_name() {
+    let refused = loaded("[limits]\nbody_max = 1", &[]).expect_err("unknown");
+    assert!(refused.contains("body_max"), "{refused}");
+    let refused = loaded("", &[("ICHIDO_LIMITS_BODY_MAX", "1")]).expect_err("unknown");
+    assert!(refused.contains("ICHIDO_LIMITS_BODY_MAX"), "{refused}");
+}
+
+#[test]
+fn a_literal_secret_is_refused_with_the_fix_and_not_shown() {
+    let file = "[endpoint.b]\nprovider = \"stripe\"\nsecrets = [\"whsec_geheim\"]";
+    let refused = loaded(file, &[]).expect_err("literal");
+    assert!(refused.contains("env:NAME") && !refused.contains("geheim"), "{refused}");
+}
+
+#[test]
+fn a_syntax_error_names_its_line_and_not_its_text() {
+    let refused = loaded("listen = \"127.0.0.1:1\"\nsecrets = geheim", &[]).expect_err("syntax");
+    assert!(refused.contains("ichido.toml:2:") && !refused.contains("geheim"), "{refused}");
+}
+
+#[test]
+fn a_password_in_the_file_is_refused_and_in_the_environment_it_is_masked() {
+    let url = "postgres://u:geheim@h/d";
+    let refused = loaded(&format!("[database]\nurl = \"{url}\""), &[]).expect_err("password");
+    assert!(refused.contains("env:NAME") && !refused.contains("geheim"), "{refused}");
+    let all = loaded("", &[("DATABASE_URL", url)]).expect("good");
+    assert!(!show::text(&all).contains("geheim"));
+    assert!(!format!("{:?}", all.config).contains("geheim"));
+}
+
+#[test]
+fn a_type_with_a_dot_is_one_key() {
+    let file = "[endpoint.b]\nprovider = \"stripe\"\nsecrets = [\"env:A\"]\n[endpoint.b.handlers]\n\
+                \"invoice.paid\" = { queue = \"q\" }";
+    let all = loaded(file, &[]).expect("good");
+    assert!(all.config.endpoint["b"].handlers.contains_key("invoice.paid"));
+    let text = show::text(&all);
+    assert!(text.contains("endpoint.b.handlers.\"invoice.paid\".queue = \"q\""), "{text}");
+}
+
+#[test]
+fn what_show_prints_can_be_loaded_again() {
+    let all = loaded("[endpoint.b]\nprovider = \"stripe\"\nsecrets = [\"env:A\"]", &[]);
+    let text = show::text(&all.expect("good"));
+    assert!(loaded(&text, &[]).is_ok(), "{text}");
+}

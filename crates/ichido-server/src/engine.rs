@@ -1,0 +1,83 @@
+//! One face for both engines, so that HTTP and the commands are written once.
+//!
+//! It must never add behaviour: what an engine promises is the business of `ichido::Store`.
+
+mod open;
+mod pending;
+
+use std::{future::Future, pin::Pin, sync::Arc};
+
+use ichido::{EndpointSpec, Error, Finding, Inbox, ReceiveError, Received, Stats, Store};
+use ichido_verify::Request;
+
+pub(crate) use open::{migrate, open, problems, reader};
+
+/// A future behind a trait object.
+pub(crate) type Boxed<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// An inbox of either engine.
+pub(crate) trait Engine: Send + Sync {
+    /// See [`Inbox::receive`], also for cancel safety.
+    fn receive<'a>(
+        &'a self,
+        endpoint: &'a str,
+        request: Request,
+    ) -> Boxed<'a, Result<Received, ReceiveError>>;
+
+    /// See [`Store::check`].
+    fn check(&self) -> Boxed<'_, Result<(), Error>>;
+
+    /// See [`Store::stats`].
+    fn stats(&self) -> Boxed<'_, Result<Stats, Error>>;
+
+    /// See [`Store::audit`].
+    fn audit(&self) -> Boxed<'_, Result<Vec<Finding>, Error>>;
+
+    /// See [`Store::close`].
+    fn close(&self) -> Boxed<'_, ()>;
+
+    /// The engine's name in log lines.
+    fn name(&self) -> &'static str;
+
+    /// The settings of every endpoint, by name.
+    fn endpoints(&self) -> Vec<Arc<EndpointSpec>>;
+}
+
+/// An inbox with the name of its engine.
+struct Named<S: Store>(&'static str, Inbox<S>);
+
+impl<S: Store> Engine for Named<S> {
+    fn receive<'a>(
+        &'a self,
+        endpoint: &'a str,
+        request: Request,
+    ) -> Boxed<'a, Result<Received, ReceiveError>> {
+        Box::pin(self.1.receive(endpoint, request))
+    }
+
+    fn check(&self) -> Boxed<'_, Result<(), Error>> {
+        Box::pin(self.1.store().check())
+    }
+
+    fn stats(&self) -> Boxed<'_, Result<Stats, Error>> {
+        Box::pin(self.1.store().stats())
+    }
+
+    fn audit(&self) -> Boxed<'_, Result<Vec<Finding>, Error>> {
+        Box::pin(self.1.store().audit())
+    }
+
+    fn close(&self) -> Boxed<'_, ()> {
+        Box::pin(self.1.store().close())
+    }
+
+    fn name(&self) -> &'static str {
+        self.0
+    }
+
+    fn endpoints(&self) -> Vec<Arc<EndpointSpec>> {
+        let mut all: Vec<_> = self.1.endpoints().cloned().collect();
+        all.sort_by(|a, b| a.name.cmp(&b.name));
+        all
+    }
+}

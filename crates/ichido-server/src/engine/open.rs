@@ -1,0 +1,195 @@
+//! From the configuration to an open inbox, on the engine that the database's URL names.
+//!
+//! It must never stop at the first problem: whoever mends a configuration wants to see them all.
+
+use std::{
+    fmt, fs,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use ichido::{Endpoint, EndpointSpec, Inbox, SqlHandler, Store};
+use ichido_verify::Settings;
+
+use super::{Engine, Named};
+use crate::config::{
+    Config, PerEngine,
+    endpoint::{EndpointConfig, HandlerConfig},
+    secret::Database,
+};
+
+/// Something in the configuration that cannot work, and its fix.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Problem(pub(crate) String);
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// An open inbox, or the reasons against it.
+pub(crate) type Opened = Result<Arc<dyn Engine>, Vec<Problem>>;
+
+/// What differs between engines while endpoints are put together.
+pub(crate) trait Kind {
+    /// The engine.
+    type Store: Store;
+    /// Its name in the configuration and in log lines.
+    const NAME: &'static str;
+    /// Gives the endpoint an SQL handler.
+    fn on_sql(
+        endpoint: Endpoint<Self::Store>,
+        pattern: &str,
+        handler: SqlHandler,
+    ) -> Endpoint<Self::Store>;
+    /// The file of this engine.
+    fn file(files: &PerEngine) -> Option<&PathBuf>;
+}
+
+/// The settings of every endpoint with its defaults filled in, checked with all secrets and SQL
+/// files read. Opens no database.
+pub(crate) fn check<K: Kind>(config: &Config) -> Result<Vec<Arc<EndpointSpec>>, Vec<Problem>> {
+    let (mut specs, mut problems) = (Vec::new(), Vec::new());
+    for (name, settings) in &config.endpoint {
+        match endpoint::<K>(name, settings, &config.base) {
+            Ok(endpoint) => match endpoint.check() {
+                Ok(spec) => specs.push(spec),
+                Err(error) => problems.push(Problem(error.to_string())),
+            },
+            Err(more) => problems.extend(more),
+        }
+    }
+    if problems.is_empty() { Ok(specs) } else { Err(problems) }
+}
+
+/// An inbox of `store` with the endpoints of the configuration.
+pub(crate) fn inbox<K: Kind>(config: &Config, store: K::Store) -> Opened {
+    check::<K>(config)?;
+    let endpoints = config.endpoint.iter();
+    let endpoints: Result<Vec<_>, _> =
+        endpoints.map(|(name, settings)| endpoint::<K>(name, settings, &config.base)).collect();
+    match Inbox::new(store, endpoints?) {
+        Ok(inbox) => Ok(Arc::new(Named(K::NAME, inbox))),
+        Err(error) => Err(vec![Problem(error.to_string())]),
+    }
+}
+
+fn endpoint<K: Kind>(
+    name: &str,
+    config: &EndpointConfig,
+    base: &Path,
+) -> Result<Endpoint<K::Store>, Vec<Problem>> {
+    let mut problems = Vec::new();
+    let mut endpoint = Endpoint::new(name, &config.provider)
+        .mode(config.mode.into())
+        .on_failure(config.on_failure.into())
+        .settings(settings(config));
+    for secret in &config.secrets.0 {
+        match secret.read(base) {
+            Ok(secret) => endpoint = endpoint.secret(secret),
+            Err(problem) => problems.push(Problem(format!("endpoint `{name}`: {problem}"))),
+        }
+    }
+    if let Some(span) = config.handler_timeout {
+        endpoint = endpoint.handler_timeout(span.0);
+    }
+    if let Some(span) = config.lease {
+        endpoint = endpoint.lease(span.0);
+    }
+    if let Some(attempts) = config.max_attempts {
+        endpoint = endpoint.max_attempts(attempts);
+    }
+    if let Some(span) = config.keep_identity {
+        endpoint = endpoint.keep_identity(span.0);
+    }
+    for (pattern, handler) in &config.handlers {
+        if let HandlerConfig::Queue(queue) = handler {
+            endpoint = endpoint.leave(pattern, queue);
+            continue;
+        }
+        match sql_handler::<K>(pattern, handler, base) {
+            Ok(handler) => endpoint = K::on_sql(endpoint, pattern, handler),
+            Err(problem) => problems.push(Problem(format!("endpoint `{name}`: {problem}"))),
+        }
+    }
+    if problems.is_empty() { Ok(endpoint) } else { Err(problems) }
+}
+
+fn settings(config: &EndpointConfig) -> Settings {
+    let mut settings = Settings::default();
+    settings.tolerance = config.tolerance.map(|span| span.0);
+    settings.public_url = config.public_url.clone();
+    settings.generic = config.generic.clone();
+    settings
+}
+
+fn sql_handler<K: Kind>(
+    pattern: &str,
+    handler: &HandlerConfig,
+    base: &Path,
+) -> Result<SqlHandler, String> {
+    let file = match handler {
+        HandlerConfig::File(file) => Some(file),
+        HandlerConfig::PerEngine(files) => K::file(files),
+        HandlerConfig::Queue(_) => None,
+    };
+    let engine = K::NAME;
+    let Some(file) = file else {
+        return Err(format!(
+            "handler `{pattern}` has no file for this engine: add {engine} = \"FILE\""
+        ));
+    };
+    let path = base.join(file);
+    let text = fs::read_to_string(&path)
+        .map_err(|error| format!("handler `{pattern}`: {}: {error}", path.display()))?;
+    SqlHandler::parse(file.display().to_string(), &text)
+        .map_err(|error| format!("handler `{pattern}`: {error}"))
+}
+
+/// Opens the engine that the database's URL names. PostgreSQL may be away.
+pub(crate) async fn open(config: &Config) -> Opened {
+    let mut problems: Vec<_> = config.problems().into_iter().map(Problem).collect();
+    let url = config.database.url.resolve(&config.base);
+    let opened = match url {
+        Err(problem) => Err(vec![Problem(problem)]),
+        Ok(Database::Sqlite(_) | Database::Postgres(_)) => {
+            inbox::<super::pending::PendingKind>(config, super::pending::Pending)
+        }
+    };
+    match opened {
+        Ok(inbox) if problems.is_empty() => Ok(inbox),
+        Ok(_) => Err(problems),
+        Err(more) => {
+            problems.extend(more);
+            Err(problems)
+        }
+    }
+}
+
+/// Everything that cannot work, without opening a database.
+pub(crate) fn problems(config: &Config) -> Vec<Problem> {
+    let mut problems: Vec<_> = config.problems().into_iter().map(Problem).collect();
+    match config.database.url.resolve(&config.base) {
+        Err(problem) => problems.push(Problem(problem)),
+        Ok(Database::Sqlite(_) | Database::Postgres(_)) => {
+            problems.extend(check::<super::pending::PendingKind>(config).err().unwrap_or_default());
+        }
+    }
+    problems
+}
+
+/// The database without endpoints, for commands that only read it.
+pub(crate) async fn reader(config: &Config) -> anyhow::Result<Arc<dyn Engine>> {
+    let config = Config { endpoint: std::collections::BTreeMap::new(), ..config.clone() };
+    open(&config).await.map_err(|problems| anyhow::anyhow!("{}", problems[0]))
+}
+
+/// Brings the schema to this version, or says what that would take.
+pub(crate) async fn migrate(
+    _config: &Config,
+    _plan: bool,
+    _app: bool,
+) -> anyhow::Result<Vec<String>> {
+    anyhow::bail!("not built yet")
+}

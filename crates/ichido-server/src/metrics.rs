@@ -1,0 +1,188 @@
+//! Prometheus metrics. Every label is of a closed set: endpoints of the configuration, outcomes,
+//! reasons, statuses.
+//!
+//! It must never take a label from a request: a stranger could make one a request.
+
+use std::{collections::HashMap, sync::Arc, time::Duration};
+
+use ichido::{Outcome, Taken};
+use ichido_verify::Rejection;
+use prometheus_client::{
+    encoding::{EncodeLabelSet, text::encode},
+    metrics::{
+        counter::Counter,
+        family::Family,
+        gauge::Gauge,
+        histogram::{Histogram, exponential_buckets},
+    },
+    registry::Registry,
+};
+
+/// From half a millisecond (a duplicate) to 8 s (the deadline of receive), doubling.
+const LATENCY_BUCKETS: (f64, f64, u16) = (0.0005, 2.0, 15);
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ByOutcome {
+    endpoint: String,
+    outcome: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ByReason {
+    endpoint: String,
+    reason: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ByEndpoint {
+    endpoint: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ByStatus {
+    status: u16,
+}
+
+/// The counters of one endpoint, looked up once so that a request only adds.
+#[derive(Debug)]
+pub(crate) struct EndpointMetrics {
+    outcomes: [Counter; 4],
+    conflicts: Counter,
+    rejected: HashMap<Rejection, Counter>,
+    failed: Family<ByReason, Counter>,
+    latency: Histogram,
+    name: String,
+}
+
+/// All metrics of the process.
+#[derive(Debug)]
+pub(crate) struct Metrics {
+    registry: Registry,
+    requests: Family<ByStatus, Counter>,
+    endpoints: HashMap<Arc<str>, EndpointMetrics>,
+    /// Requests that are being answered.
+    pub(crate) in_flight: Gauge,
+    /// Open connections, all listeners.
+    pub(crate) connections: Gauge,
+    ready: Gauge,
+}
+
+const OUTCOMES: [Outcome; 4] =
+    [Outcome::Processed, Outcome::Accepted, Outcome::Duplicate, Outcome::Ignored];
+
+impl Metrics {
+    /// Registers everything, with a zero for each endpoint and outcome, so that a rate can be
+    /// taken from the first one on.
+    pub(crate) fn new<'a>(endpoints: impl IntoIterator<Item = &'a Arc<str>>) -> Self {
+        let mut registry = Registry::with_prefix("ichido");
+        let events = Family::<ByOutcome, Counter>::default();
+        let conflicts = Family::<ByEndpoint, Counter>::default();
+        let rejected = Family::<ByReason, Counter>::default();
+        let failed = Family::<ByReason, Counter>::default();
+        let latency = Family::<ByEndpoint, Histogram>::new_with_constructor(new_latency);
+        let requests = Family::<ByStatus, Counter>::default();
+        let (in_flight, connections, ready) =
+            (Gauge::default(), Gauge::default(), Gauge::default());
+        registry.register("events", "Events received, by outcome", events.clone());
+        registry.register("conflicts", "Same event key, other content", conflicts.clone());
+        registry.register("rejected", "Deliveries not verified, by reason", rejected.clone());
+        registry.register("receive_failed", "Deliveries not taken: 5xx", failed.clone());
+        registry.register(
+            "receive_seconds",
+            "From the whole body to the committed receipt",
+            latency.clone(),
+        );
+        registry.register("http_requests", "Requests answered, by status", requests.clone());
+        registry.register("http_in_flight", "Requests being answered", in_flight.clone());
+        registry.register("http_connections", "Open connections", connections.clone());
+        registry.register("ready", "1 when /readyz says so", ready.clone());
+        let endpoints = endpoints.into_iter().map(|name| {
+            let by = |outcome: Outcome| {
+                let endpoint = name.to_string();
+                events.get_or_create_owned(&ByOutcome { endpoint, outcome: outcome.as_str() })
+            };
+            let by_reason = |reason: &Rejection| {
+                let labels = ByReason { endpoint: name.to_string(), reason: reason.as_str() };
+                (*reason, rejected.get_or_create_owned(&labels))
+            };
+            let here = ByEndpoint { endpoint: name.to_string() };
+            let metrics = EndpointMetrics {
+                outcomes: OUTCOMES.map(by),
+                conflicts: conflicts.get_or_create_owned(&here),
+                rejected: Rejection::ALL.iter().map(by_reason).collect(),
+                failed: failed.clone(),
+                latency: latency.get_or_create_owned(&here),
+                name: name.to_string(),
+            };
+            (name.clone(), metrics)
+        });
+        let endpoints = endpoints.collect();
+        Self { registry, requests, endpoints, in_flight, connections, ready }
+    }
+
+    /// The counters of an endpoint, if it is configured.
+    pub(crate) fn endpoint(&self, name: &str) -> Option<&EndpointMetrics> {
+        self.endpoints.get(name)
+    }
+
+    /// Counts an answer.
+    pub(crate) fn answered(&self, status: u16) {
+        self.requests.get_or_create(&ByStatus { status }).inc();
+    }
+
+    /// Remembers what `/readyz` said last.
+    pub(crate) fn set_ready(&self, ready: bool) {
+        self.ready.set(i64::from(ready));
+    }
+
+    /// The text that Prometheus scrapes.
+    pub(crate) fn text(&self) -> String {
+        let mut text = String::new();
+        encode(&mut text, &self.registry).expect("writing to a String cannot fail");
+        text
+    }
+}
+
+impl EndpointMetrics {
+    /// Counts the events of a committed delivery.
+    pub(crate) fn taken(&self, taken: &[Taken], took: Duration) {
+        self.latency.observe(took.as_secs_f64());
+        for event in taken {
+            let at = OUTCOMES.iter().position(|outcome| *outcome == event.outcome);
+            self.outcomes[at.expect("all outcomes are listed")].inc();
+            if event.conflict {
+                self.conflicts.inc();
+            }
+        }
+    }
+
+    /// Counts a delivery that was not verified.
+    pub(crate) fn rejected(&self, reason: Rejection) {
+        if let Some(counter) = self.rejected.get(&reason) {
+            counter.inc();
+        }
+    }
+
+    /// Counts a delivery that was not taken for a reason of ours.
+    pub(crate) fn failed(&self, reason: &'static str) {
+        self.failed.get_or_create(&ByReason { endpoint: self.name.clone(), reason }).inc();
+    }
+}
+
+fn new_latency() -> Histogram {
+    let (start, factor, length) = LATENCY_BUCKETS;
+    Histogram::new(exponential_buckets(start, factor, length))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_endpoint_starts_with_a_zero_for_each_outcome() {
+        let name: Arc<str> = "billing".into();
+        let text = Metrics::new([&name]).text();
+        let line = "ichido_events_total{endpoint=\"billing\",outcome=\"duplicate\"} 0";
+        assert!(text.contains(line), "{text}");
+    }
+}
