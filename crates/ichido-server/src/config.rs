@@ -97,7 +97,7 @@ pub(crate) enum LogLevel {
 pub(crate) struct Database {
     pub(crate) url: DatabaseUrl,
     pub(crate) schema: String,
-    pub(crate) pool_size: usize,
+    pub(crate) receive_connections: usize,
 }
 
 /// A limit on everything; above one of them a request is refused clearly, never truncated.
@@ -158,7 +158,7 @@ impl Config {
             ("limits.headers_max", limits.headers_max),
             ("limits.connections_max", limits.connections_max),
             ("limits.requests_max", limits.requests_max),
-            ("database.pool_size", self.database.pool_size),
+            ("database.receive_connections", self.database.receive_connections),
         ] {
             refuse(value == 0, format!("{name} is 0: nothing would be taken; use 1 or more"));
         }

@@ -3,7 +3,8 @@
 //! It must never add behaviour: what an engine promises is the business of `ichido::Store`.
 
 mod open;
-mod pending;
+mod postgres;
+mod sqlite;
 
 use std::{future::Future, pin::Pin, sync::Arc};
 

@@ -3,6 +3,7 @@
 //! It must never stop at the first problem: whoever mends a configuration wants to see them all.
 
 use std::{
+    collections::BTreeMap,
     fmt, fs,
     path::{Path, PathBuf},
     sync::Arc,
@@ -11,7 +12,7 @@ use std::{
 use ichido::{Endpoint, EndpointSpec, Inbox, SqlHandler, Store};
 use ichido_verify::Settings;
 
-use super::{Engine, Named};
+use super::{Engine, Named, postgres, sqlite};
 use crate::config::{
     Config, PerEngine,
     endpoint::{EndpointConfig, HandlerConfig},
@@ -149,13 +150,11 @@ fn sql_handler<K: Kind>(
 
 /// Opens the engine that the database's URL names. PostgreSQL may be away.
 pub(crate) async fn open(config: &Config) -> Opened {
-    let mut problems: Vec<_> = config.problems().into_iter().map(Problem).collect();
-    let url = config.database.url.resolve(&config.base);
-    let opened = match url {
+    let mut problems = own_problems(config);
+    let opened = match config.database.url.resolve(&config.base) {
         Err(problem) => Err(vec![Problem(problem)]),
-        Ok(Database::Sqlite(_) | Database::Postgres(_)) => {
-            inbox::<super::pending::PendingKind>(config, super::pending::Pending)
-        }
+        Ok(Database::Sqlite(path)) => sqlite::open(config, &path).await,
+        Ok(Database::Postgres(url)) => postgres::open(config, &url),
     };
     match opened {
         Ok(inbox) if problems.is_empty() => Ok(inbox),
@@ -169,11 +168,15 @@ pub(crate) async fn open(config: &Config) -> Opened {
 
 /// Everything that cannot work, without opening a database.
 pub(crate) fn problems(config: &Config) -> Vec<Problem> {
-    let mut problems: Vec<_> = config.problems().into_iter().map(Problem).collect();
+    let mut problems = own_problems(config);
     match config.database.url.resolve(&config.base) {
         Err(problem) => problems.push(Problem(problem)),
-        Ok(Database::Sqlite(_) | Database::Postgres(_)) => {
-            problems.extend(check::<super::pending::PendingKind>(config).err().unwrap_or_default());
+        Ok(Database::Sqlite(_)) => {
+            problems.extend(check::<sqlite::Kind>(config).err().unwrap_or_default());
+        }
+        Ok(Database::Postgres(url)) => {
+            problems.extend(postgres::settings(config, &url).err());
+            problems.extend(check::<postgres::Kind>(config).err().unwrap_or_default());
         }
     }
     problems
@@ -181,15 +184,41 @@ pub(crate) fn problems(config: &Config) -> Vec<Problem> {
 
 /// The database without endpoints, for commands that only read it.
 pub(crate) async fn reader(config: &Config) -> anyhow::Result<Arc<dyn Engine>> {
-    let config = Config { endpoint: std::collections::BTreeMap::new(), ..config.clone() };
-    open(&config).await.map_err(|problems| anyhow::anyhow!("{}", problems[0]))
+    let config = Config { endpoint: BTreeMap::new(), ..config.clone() };
+    match config.database.url.resolve(&config.base).map_err(anyhow::Error::msg)? {
+        Database::Sqlite(path) => sqlite::reader(&config, &path).await,
+        Database::Postgres(_) => {
+            open(&config).await.map_err(|problems| anyhow::anyhow!("{}", problems[0]))
+        }
+    }
 }
 
-/// Brings the schema to this version, or says what that would take.
-pub(crate) async fn migrate(
-    _config: &Config,
-    _plan: bool,
-    _app: bool,
-) -> anyhow::Result<Vec<String>> {
-    anyhow::bail!("not built yet")
+/// Brings the schema to this version, or says what that would take: one text a step. With `app`,
+/// the user's own schema as well.
+pub(crate) async fn migrate(config: &Config, plan: bool, app: bool) -> anyhow::Result<Vec<String>> {
+    match config.database.url.resolve(&config.base).map_err(anyhow::Error::msg)? {
+        Database::Sqlite(path) => sqlite::migrate(config, &path, plan, app).await,
+        Database::Postgres(url) => postgres::migrate(config, &url, plan, app).await,
+    }
+}
+
+/// The user's own schema for an engine: where it is, and its text.
+pub(super) fn app_schema(config: &Config, file: Option<&PathBuf>) -> Result<AppSchema, Problem> {
+    let Some(file) = file else { return Ok(None) };
+    let path = config.base.join(file);
+    match fs::read_to_string(&path) {
+        Ok(text) => Ok(Some((file.display().to_string(), text))),
+        Err(error) => Err(Problem(format!("app.schema: {}: {error}", path.display()))),
+    }
+}
+
+/// Name and text of a schema file, if one is configured.
+pub(super) type AppSchema = Option<(String, String)>;
+
+fn own_problems(config: &Config) -> Vec<Problem> {
+    let mut problems: Vec<_> = config.problems().into_iter().map(Problem).collect();
+    for file in [&config.app.schema.sqlite, &config.app.schema.postgres] {
+        problems.extend(app_schema(config, file.as_ref()).err());
+    }
+    problems
 }

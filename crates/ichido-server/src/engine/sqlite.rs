@@ -1,13 +1,20 @@
 //! A stand-in until the engines are there. It refuses every delivery.
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 
 use ichido::{
     Endpoint, EndpointSpec, Error, ErrorKind, Finding, Intake, SqlHandler, Stats, Store, Taken,
 };
 
-use super::open::Kind;
-use crate::config::PerEngine;
+use super::{
+    Engine,
+    open::{self, Opened},
+};
+use crate::config::{Config, PerEngine};
 
 pub(crate) struct Pending;
 
@@ -35,9 +42,10 @@ impl Store for Pending {
     async fn close(&self) {}
 }
 
-pub(crate) struct PendingKind;
+/// SQLite among the engines.
+pub(crate) struct Kind;
 
-impl Kind for PendingKind {
+impl open::Kind for Kind {
     type Store = Pending;
     const NAME: &'static str = "sqlite";
     fn on_sql(endpoint: Endpoint<Pending>, pattern: &str, _: SqlHandler) -> Endpoint<Pending> {
@@ -46,4 +54,24 @@ impl Kind for PendingKind {
     fn file(files: &PerEngine) -> Option<&PathBuf> {
         files.sqlite.as_ref()
     }
+}
+
+/// Opens the file, applies the application's schema, and puts the endpoints on it.
+pub(crate) async fn open(config: &Config, _path: &Path) -> Opened {
+    open::inbox::<Kind>(config, Pending)
+}
+
+/// Opens the file for reading, beside a server that may hold its lock.
+pub(crate) async fn reader(config: &Config, path: &Path) -> anyhow::Result<Arc<dyn Engine>> {
+    open(config, path).await.map_err(|problems| anyhow::anyhow!("{}", problems[0]))
+}
+
+/// The embedded file is migrated when it is opened.
+pub(crate) async fn migrate(
+    _config: &Config,
+    _path: &Path,
+    _plan: bool,
+    _app: bool,
+) -> anyhow::Result<Vec<String>> {
+    anyhow::bail!("the SQLite engine is not there yet")
 }
