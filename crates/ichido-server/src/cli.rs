@@ -77,7 +77,7 @@ impl Cli {
         match self.command {
             Command::Serve(args) => serve::run(args, global).await,
             Command::Migrate(args) => migrate::run(args, global).await,
-            Command::Config(args) => config::run(args, global).await,
+            Command::Config(args) => config::run(&args, global),
             Command::Send(args) => send::run(args, global).await,
             Command::Stats(args) => stats::run(args, global).await,
             Command::Audit(args) => audit::run(args, global).await,

@@ -29,7 +29,7 @@ enum What {
 }
 
 /// Runs the command.
-pub(crate) async fn run(args: Args, global: &Global) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(args: &Args, global: &Global) -> anyhow::Result<ExitCode> {
     match args.what {
         What::Check => return check(global),
         What::Show => {

@@ -26,7 +26,7 @@ pub(crate) async fn run(_args: Args, global: &Global) -> anyhow::Result<ExitCode
         }
     };
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
-    let served = server.run(async {
+    let serving = server.run(async {
         // A sender that is gone is a stop as well.
         let _ = stopped.await;
     });
@@ -36,7 +36,7 @@ pub(crate) async fn run(_args: Args, global: &Global) -> anyhow::Result<ExitCode
         told().await;
     };
     tokio::select! {
-        result = served => result.map(|()| ExitCode::SUCCESS),
+        result = serving => result.map(|()| ExitCode::SUCCESS),
         () = again => Ok(ExitCode::FAILURE),
     }
 }

@@ -52,9 +52,12 @@ fn masked(path: &KeyPath, value: &Value) -> Value {
 
 fn dotted(path: &KeyPath) -> String {
     let bare = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-    let quoted = path.iter().map(|key| match !key.is_empty() && key.chars().all(bare) {
-        true => key.clone(),
-        false => Value::String(key.clone()).to_string(),
+    let quoted = path.iter().map(|key| {
+        if !key.is_empty() && key.chars().all(bare) {
+            key.clone()
+        } else {
+            Value::String(key.clone()).to_string()
+        }
     });
     quoted.collect::<Vec<_>>().join(".")
 }

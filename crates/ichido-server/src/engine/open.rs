@@ -118,11 +118,11 @@ fn endpoint<K: Kind>(
 }
 
 fn settings(config: &EndpointConfig) -> Settings {
-    let mut settings = Settings::default();
-    settings.tolerance = config.tolerance.map(|span| span.0);
-    settings.public_url = config.public_url.clone();
-    settings.generic = config.generic.clone();
-    settings
+    Settings {
+        tolerance: config.tolerance.map(|span| span.0),
+        public_url: config.public_url.clone(),
+        generic: config.generic.clone(),
+    }
 }
 
 fn sql_handler<K: Kind>(

@@ -54,7 +54,9 @@ pub(crate) async fn receive(app: &App, request: Request<Incoming>) -> Answer {
         Ok(received) => {
             if let Received::Events(taken) = &received {
                 metrics.taken(taken, began.elapsed());
-                taken.iter().for_each(|event| tell(name, event));
+                for event in taken {
+                    tell(name, event);
+                }
             }
             answer::taken(&received)
         }
@@ -68,12 +70,11 @@ fn tell(endpoint: &str, event: &Taken) {
     if event.conflict {
         warn!(endpoint, %receipt, "conflict: same event id, other content; the first one wins");
     }
-    match &event.error {
-        Some(error) => {
-            let error = &*one_line(error);
-            warn!(endpoint, %receipt, outcome, error, "handler failed; the event is kept");
-        }
-        None => debug!(endpoint, %receipt, outcome, "received"),
+    if let Some(error) = &event.error {
+        let error = &*one_line(error);
+        warn!(endpoint, %receipt, outcome, error, "not processed; the event is kept");
+    } else {
+        debug!(endpoint, %receipt, outcome, "received");
     }
 }
 

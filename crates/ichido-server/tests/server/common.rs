@@ -1,0 +1,173 @@
+//! The real binary, its own configuration, and requests to it byte by byte.
+//!
+//! It must never end a process that it did not start.
+
+use std::{
+    fs,
+    io::{BufRead, BufReader, Read, Write},
+    net::{SocketAddr, TcpStream},
+    path::PathBuf,
+    process::{Child, Command, Output, Stdio},
+    sync::{Arc, Mutex},
+    thread,
+    time::{Duration, Instant},
+};
+
+/// A database that nobody listens for: port 1 is never taken by a database.
+pub(crate) const AWAY: &str = "postgres://postgres@127.0.0.1:1/none";
+/// The secret of every endpoint here.
+pub(crate) const SECRET: &str = "whsec_geheim_geheim";
+/// How long anything here may take.
+const DEADLINE: Duration = Duration::from_secs(20);
+
+/// A directory with a configuration.
+pub(crate) struct Site {
+    dir: tempfile::TempDir,
+}
+
+impl Site {
+    /// A site with this `ichido.toml`.
+    pub(crate) fn new(config: &str) -> Self {
+        let dir = tempfile::tempdir().expect("a directory");
+        fs::write(dir.path().join("ichido.toml"), config).expect("the file");
+        Self { dir }
+    }
+
+    /// Adds a file.
+    pub(crate) fn file(self, name: &str, text: &str) -> Self {
+        fs::write(self.dir.path().join(name), text).expect("the file");
+        self
+    }
+
+    fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(PathBuf::from(env!("CARGO_BIN_EXE_ichido")));
+        command.env_remove("DATABASE_URL").env_remove("ICHIDO_CONFIG");
+        command.current_dir(self.dir.path()).env("SECRET", SECRET).args(args);
+        command.args(["--config", "ichido.toml"]);
+        command
+    }
+
+    /// Runs a command to its end; gives its exit code and all that it wrote.
+    pub(crate) fn run(&self, args: &[&str]) -> (Option<i32>, String) {
+        let Output { status, stdout, stderr } = self.command(args).output().expect("runs");
+        let text = [stdout, stderr].concat();
+        (status.code(), String::from_utf8(text).expect("UTF-8"))
+    }
+
+    /// Starts `serve` on a free port and waits for its `listening` line.
+    pub(crate) fn serve(&self) -> Server {
+        let mut command = self.command(&["serve", "--listen", "127.0.0.1:0"]);
+        let mut child = command.stderr(Stdio::piped()).spawn().expect("starts");
+        let stderr = BufReader::new(child.stderr.take().expect("piped"));
+        let log = Arc::new(Mutex::new(String::new()));
+        let lines = log.clone();
+        thread::spawn(move || {
+            for line in stderr.lines().map_while(Result::ok) {
+                lines.lock().expect("not poisoned").push_str(&(line + "\n"));
+            }
+        });
+        let mut server = Server { child, log, address: ([127, 0, 0, 1], 0).into() };
+        let text = server.wait_for("listening on http://");
+        let at = text.find("listening on http://").expect("waited for") + 20;
+        let address = text[at..].lines().next().expect("a line");
+        server.address = address.parse().expect("an address");
+        server
+    }
+}
+
+/// A running server, killed when the test ends.
+pub(crate) struct Server {
+    child: Child,
+    log: Arc<Mutex<String>>,
+    pub(crate) address: SocketAddr,
+}
+
+impl Server {
+    /// Everything that was logged so far.
+    pub(crate) fn log(&self) -> String {
+        self.log.lock().expect("not poisoned").clone()
+    }
+
+    /// The log, as soon as it holds `text`.
+    pub(crate) fn wait_for(&self, text: &str) -> String {
+        let end = Instant::now() + DEADLINE;
+        loop {
+            let log = self.log();
+            if log.contains(text) && log.ends_with('\n') {
+                return log;
+            }
+            assert!(Instant::now() < end, "`{text}` never came in:\n{log}");
+            thread::park_timeout(Duration::from_millis(10));
+        }
+    }
+
+    /// Sends `request` as it is and reads until the server closes or has answered.
+    pub(crate) fn raw(&self, request: &[u8]) -> Answer {
+        let mut stream = TcpStream::connect(self.address).expect("connects");
+        stream.set_read_timeout(Some(DEADLINE)).expect("set");
+        stream.write_all(request).expect("sent");
+        let mut text = Vec::new();
+        // A reset after the answer is as good as an end: the server did not read the rest.
+        let _ = stream.read_to_end(&mut text);
+        Answer::parse(&String::from_utf8(text).expect("UTF-8"))
+    }
+
+    /// One request on a connection of its own.
+    pub(crate) fn send(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: &str,
+    ) -> Answer {
+        let mut request = format!("{method} {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n");
+        for (name, value) in headers {
+            request.extend([name, ": ", value, "\r\n"]);
+        }
+        let length = body.len().to_string();
+        request.extend(["content-length: ", &length, "\r\n\r\n", body]);
+        self.raw(request.as_bytes())
+    }
+
+    /// Sends SIGTERM and gives the exit code.
+    pub(crate) fn terminate(&mut self) -> Option<i32> {
+        let id = self.child.id().to_string();
+        let sent = Command::new("kill").args(["-TERM", &id]).status().expect("kill runs");
+        assert!(sent.success());
+        self.child.wait().expect("ends").code()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// An answer, its headers with the date left out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) headers: Vec<String>,
+    pub(crate) body: String,
+}
+
+impl Answer {
+    fn parse(text: &str) -> Self {
+        let (head, body) = text.split_once("\r\n\r\n").expect("a whole head");
+        let mut lines = head.lines();
+        let status = lines.next().and_then(|line| line.split(' ').nth(1)).expect("a status");
+        let headers = lines.filter(|line| !line.starts_with("date:")).map(str::to_owned);
+        Self {
+            status: status.parse().expect("a number"),
+            headers: headers.collect(),
+            body: body.to_owned(),
+        }
+    }
+
+    /// True when the header line is there as it is.
+    pub(crate) fn has(&self, line: &str) -> bool {
+        self.headers.iter().any(|have| have == line)
+    }
+}

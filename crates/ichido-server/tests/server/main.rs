@@ -1,0 +1,6 @@
+//! The real binary from outside: its answers and its commands.
+#![forbid(unsafe_code)]
+
+mod common;
+mod config;
+mod http;
