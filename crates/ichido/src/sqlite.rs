@@ -1,1 +1,164 @@
-//! The SQLite engine. placeholder
+//! The SQLite engine: one file, one writer thread. Only this module and those below it touch
+//! the driver.
+//!
+//! In the order of the data: [`Config`], `file` (opening, migrations, the lock), `writer` (the
+//! queue and group commit), `receive` (the statements of a delivery), `handler` (what runs). It
+//! must never acknowledge what a COMMIT has not made durable.
+
+mod config;
+mod file;
+mod handler;
+mod receive;
+mod report;
+mod time;
+pub mod testing;
+mod watch;
+mod writer;
+
+use std::{
+    path::PathBuf,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+pub use config::{Config, RECEIVE_WAIT, WAITING_MAX};
+pub use handler::{Run, Tx};
+use tokio::sync::oneshot;
+
+use self::{file::Lock, writer::{Job, Work, Writer}};
+use crate::{EndpointSpec, Error, ErrorKind, Finding, Intake, Stats, Store, Taken};
+
+/// An inbox in one SQLite file.
+pub struct Sqlite {
+    path: PathBuf,
+    receive_wait: Duration,
+    /// `None`: opened for reading, or closed.
+    writer: Mutex<Option<Writer>>,
+    /// Held as long as we may write.
+    _lock: Option<Lock>,
+}
+
+impl Sqlite {
+    /// Opens the file for receiving, makes and migrates it as needed, and starts the writer.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unavailable`] when another process receives into this file (it is named) or
+    /// the file cannot be opened; [`ErrorKind::Schema`] when it belongs to a newer version.
+    pub fn open(config: Config) -> Result<Self, Error> {
+        let lock = Lock::take(&config.path)?;
+        let connection = file::open(&config)?;
+        let writer = Writer::start(connection, &config)?;
+        Ok(Self {
+            path: config.path,
+            receive_wait: config.receive_wait,
+            writer: Mutex::new(Some(writer)),
+            _lock: Some(lock),
+        })
+    }
+
+    /// Opens the file to look at it, beside a process that receives into it.
+    ///
+    /// # Errors
+    /// As [`Sqlite::open`]; also when the file does not exist.
+    pub fn open_reader(path: impl Into<PathBuf>) -> Result<Self, Error> {
+        let path = path.into();
+        file::check(&file::reader(&path)?)?;
+        Ok(Self {
+            path,
+            receive_wait: RECEIVE_WAIT,
+            writer: Mutex::new(None),
+            _lock: None,
+        })
+    }
+
+    /// Runs a script of the user's own, such as the schema of the business tables, in one
+    /// transaction.
+    ///
+    /// # Errors
+    /// When a statement fails: nothing of the script stays. Cancel safety: the script runs to its
+    /// end, whether or not anyone waits.
+    pub async fn apply(&self, script: &str) -> Result<(), Error> {
+        let (answer, applied) = oneshot::channel();
+        self.send(Work::Script(script.to_owned(), answer))?;
+        applied.await.unwrap_or_else(|_| Err(closed()))
+    }
+
+    fn send(&self, work: Work) -> Result<(), Error> {
+        let writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        writer.as_ref().ok_or_else(closed)?.send(work)
+    }
+
+    /// Runs `read` with a connection of its own, off the async threads.
+    async fn read<T: Send + 'static>(
+        &self,
+        read: impl FnOnce(&rusqlite::Connection) -> rusqlite::Result<T> + Send + 'static,
+    ) -> Result<T, Error> {
+        let path = self.path.clone();
+        let task = tokio::task::spawn_blocking(move || {
+            let connection = file::reader(&path)?;
+            file::check(&connection)?;
+            read(&connection).map_err(|e| file::error(&e))
+        });
+        task.await.unwrap_or_else(|e| Err(Error::new(ErrorKind::Unavailable, e.to_string())))
+    }
+}
+
+fn closed() -> Error {
+    Error::new(ErrorKind::Unavailable, "the inbox is closed, or was opened for reading only")
+}
+
+impl Store for Sqlite {
+    type Handler = dyn Run;
+
+    const HANDLER_TIMEOUT: Duration = Duration::from_millis(250);
+    const HANDLER_TIMEOUT_MAX: Duration = Duration::from_secs(2);
+
+    /// The writer registers an endpoint with its first delivery.
+    fn configure(&self, _: Vec<Arc<EndpointSpec>>) {}
+
+    async fn receive(&self, intake: Intake<dyn Run>) -> Result<Vec<Taken>, Error> {
+        let (answer, mut committed) = oneshot::channel();
+        let started = Arc::new(AtomicBool::new(false));
+        self.send(Work::Receive(Box::new(Job { intake, answer, started: started.clone() })))?;
+        let waited = tokio::time::timeout(self.receive_wait, &mut committed).await;
+        match waited {
+            Ok(taken) => taken.unwrap_or_else(|_| Err(closed())),
+            Err(_) if started.load(Ordering::Acquire) => {
+                committed.await.unwrap_or_else(|_| Err(closed()))
+            }
+            // Nobody waits any more, so the writer skips it.
+            Err(_) => Err(Error::new(
+                ErrorKind::Busy,
+                format!("the writer was not free within {} s", self.receive_wait.as_secs_f64()),
+            )),
+        }
+    }
+
+    async fn check(&self) -> Result<(), Error> {
+        self.read(|_| Ok(())).await
+    }
+
+    async fn stats(&self) -> Result<Stats, Error> {
+        self.read(report::stats).await
+    }
+
+    async fn audit(&self) -> Result<Vec<Finding>, Error> {
+        self.read(report::audit).await
+    }
+
+    async fn close(&self) {
+        let writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(writer) = writer {
+            drop(tokio::task::spawn_blocking(move || writer.finish()).await);
+        }
+    }
+}
+
+impl std::fmt::Debug for Sqlite {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Sqlite").field("path", &self.path).finish_non_exhaustive()
+    }
+}

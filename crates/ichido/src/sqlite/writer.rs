@@ -1,0 +1,189 @@
+//! The one writer: a thread, a bounded queue, and group commit without a timer.
+//!
+//! Each delivery has a savepoint, all of a group have one COMMIT, and nobody is answered before
+//! it returned success. A delivery that nobody waits for any more is skipped.
+
+use std::{
+    collections::{HashMap, VecDeque},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+        mpsc::{Receiver as Queue, SyncSender, TrySendError, sync_channel},
+    },
+    thread::JoinHandle,
+    time::{Duration, Instant},
+};
+
+use rusqlite::Connection;
+use tokio::sync::oneshot;
+
+use super::{Config, Run, file, receive::Receiver, watch::Watch};
+use crate::{Error, ErrorKind, Intake, Taken};
+
+/// Deliveries in one transaction: where throughput stops to grow with more.
+const GROUP_DELIVERIES_MAX: usize = 50;
+/// Bytes of bodies in one transaction.
+const GROUP_BYTES_MAX: usize = 1 << 20;
+/// A group that took this long is committed before the next delivery: slow handlers must not
+/// hold back the answers of those before them.
+const GROUP_TIME: Duration = Duration::from_millis(20);
+
+type Answer = Result<Vec<Taken>, Error>;
+
+/// A delivery and who waits for it.
+pub(super) struct Job {
+    pub(super) intake: Intake<dyn Run>,
+    pub(super) answer: oneshot::Sender<Answer>,
+    /// Set when the writer has begun with it.
+    pub(super) started: Arc<AtomicBool>,
+}
+
+/// What the writer does.
+pub(super) enum Work {
+    Receive(Box<Job>),
+    Script(String, oneshot::Sender<Result<(), Error>>),
+}
+
+/// The thread's handle and its queue.
+pub(super) struct Writer {
+    queue: SyncSender<Work>,
+    thread: JoinHandle<()>,
+    waiting_max: usize,
+}
+
+impl Writer {
+    pub(super) fn start(
+        mut connection: Connection,
+        config: &Config,
+    ) -> Result<Self, Error> {
+        let watch = Watch::install(&mut connection).map_err(|e| file::error(&e))?;
+        let receiver = Receiver { watch, endpoints: HashMap::new() };
+        let waiting_max = config.waiting_max.max(1);
+        let (queue, waiting) = sync_channel(waiting_max);
+        let thread = std::thread::Builder::new()
+            .name("ichido-writer".into())
+            .spawn(move || Thread { connection, receiver, waiting }.run())
+            .map_err(|e| Error::new(ErrorKind::Unavailable, "no thread").because(e))?;
+        Ok(Self { queue, thread, waiting_max })
+    }
+
+    pub(super) fn send(&self, work: Work) -> Result<(), Error> {
+        self.queue.try_send(work).map_err(|error| match error {
+            TrySendError::Full(_) => {
+                let why = format!("{} deliveries wait for the writer already", self.waiting_max);
+                Error::new(ErrorKind::Busy, why)
+            }
+            TrySendError::Disconnected(_) => {
+                Error::new(ErrorKind::Unavailable, "the writer has ended; see the log")
+            }
+        })
+    }
+
+    /// Lets it finish what waits, then ends it.
+    pub(super) fn finish(self) {
+        drop(self.queue);
+        drop(self.thread.join());
+    }
+}
+
+struct Thread {
+    connection: Connection,
+    receiver: Receiver,
+    waiting: Queue<Work>,
+}
+
+impl Thread {
+    fn run(mut self) {
+        while let Ok(first) = self.waiting.recv() {
+            let mut works = self.group(first);
+            while !works.is_empty() {
+                if let Some(Work::Script(..)) = works.front() {
+                    if let Some(Work::Script(script, answer)) = works.pop_front() {
+                        drop(answer.send(self.script(&script)));
+                    }
+                    continue;
+                }
+                self.commit(&mut works);
+            }
+        }
+    }
+
+    /// Takes what waits, within the limits of a group.
+    fn group(&self, first: Work) -> VecDeque<Work> {
+        let bytes = |work: &Work| match work {
+            Work::Receive(job) => job.intake.delivery.request.body.len(),
+            Work::Script(..) => 0,
+        };
+        let mut all = bytes(&first);
+        let mut works = VecDeque::from([first]);
+        while works.len() < GROUP_DELIVERIES_MAX && all < GROUP_BYTES_MAX {
+            let Ok(work) = self.waiting.try_recv() else { break };
+            all += bytes(&work);
+            works.push_back(work);
+        }
+        works
+    }
+
+    /// One transaction: deliveries from the front of `works` until one is slow.
+    fn commit(&mut self, works: &mut VecDeque<Work>) {
+        let began = Instant::now();
+        let open = self.connection.execute_batch("BEGIN IMMEDIATE");
+        let mut answers = Vec::new();
+        while let Some(Work::Receive(_)) = works.front() {
+            let Some(Work::Receive(job)) = works.pop_front() else { break };
+            let Job { intake, answer, started } = *job;
+            started.store(true, Ordering::Release);
+            if answer.is_closed() {
+                continue;
+            }
+            let taken = match &open {
+                Ok(()) => self.savepoint(&intake),
+                Err(error) => Err(file::error(error)),
+            };
+            answers.push((answer, taken));
+            if began.elapsed() > GROUP_TIME {
+                break;
+            }
+        }
+        let committed = match open {
+            Ok(()) => self.connection.execute_batch("COMMIT"),
+            Err(_) => Ok(()),
+        };
+        if committed.is_err() {
+            // Perhaps it is still open, and what was registered in it is not.
+            drop(self.connection.execute_batch("ROLLBACK"));
+            self.receiver.endpoints.clear();
+        }
+        for (answer, taken) in answers {
+            let taken = match &committed {
+                Ok(()) => taken,
+                Err(error) => Err(file::error(error)),
+            };
+            drop(answer.send(taken));
+        }
+    }
+
+    fn savepoint(&mut self, intake: &Intake<dyn Run>) -> Answer {
+        let failed = |e: rusqlite::Error| file::error(&e);
+        self.connection.execute_batch("SAVEPOINT ichido_delivery").map_err(failed)?;
+        let taken = self.receiver.receive(&self.connection, intake);
+        let end = match &taken {
+            Ok(_) => "RELEASE ichido_delivery",
+            Err(_) => {
+                self.receiver.endpoints.remove(&intake.endpoint.name);
+                "ROLLBACK TO ichido_delivery; RELEASE ichido_delivery"
+            }
+        };
+        self.connection.execute_batch(end).map_err(failed)?;
+        taken
+    }
+
+    fn script(&self, script: &str) -> Result<(), Error> {
+        let failed = |e: rusqlite::Error| file::error(&e);
+        self.connection.execute_batch("BEGIN IMMEDIATE").map_err(failed)?;
+        let ran = self.connection.execute_batch(script);
+        let end = if ran.is_ok() { "COMMIT" } else { "ROLLBACK" };
+        let ended = self.connection.execute_batch(end);
+        ran.and(ended).map_err(failed)
+    }
+}
