@@ -186,7 +186,7 @@ pub(crate) fn problems(config: &Config) -> Vec<Problem> {
 pub(crate) async fn reader(config: &Config) -> anyhow::Result<Arc<dyn Engine>> {
     let config = Config { endpoint: BTreeMap::new(), ..config.clone() };
     match config.database.url.resolve(&config.base).map_err(anyhow::Error::msg)? {
-        Database::Sqlite(path) => sqlite::reader(&config, &path).await,
+        Database::Sqlite(path) => sqlite::reader(&config, &path),
         Database::Postgres(_) => {
             open(&config).await.map_err(|problems| anyhow::anyhow!("{}", problems[0]))
         }
@@ -197,7 +197,7 @@ pub(crate) async fn reader(config: &Config) -> anyhow::Result<Arc<dyn Engine>> {
 /// the user's own schema as well.
 pub(crate) async fn migrate(config: &Config, plan: bool, app: bool) -> anyhow::Result<Vec<String>> {
     match config.database.url.resolve(&config.base).map_err(anyhow::Error::msg)? {
-        Database::Sqlite(path) => sqlite::migrate(config, &path, plan, app).await,
+        Database::Sqlite(path) => sqlite::migrate(config, &path, plan).await,
         Database::Postgres(url) => postgres::migrate(config, &url, plan, app).await,
     }
 }

@@ -1,77 +1,74 @@
-//! A stand-in until the engines are there. It refuses every delivery.
+//! The embedded file behind the server: opening, the application's schema, reading beside it.
+//!
+//! The file belongs to the server alone, so that it is migrated when it is opened.
 
 use std::{
     path::{Path, PathBuf},
     sync::Arc,
-    time::Duration,
 };
 
 use ichido::{
-    Endpoint, EndpointSpec, Error, ErrorKind, Finding, Intake, SqlHandler, Stats, Store, Taken,
+    Endpoint, SqlHandler, Store,
+    sqlite::{self, Sqlite},
 };
 
 use super::{
     Engine,
-    open::{self, Opened},
+    open::{self, Opened, Problem},
 };
 use crate::config::{Config, PerEngine};
-
-pub(crate) struct Pending;
-
-fn away<T>() -> Result<T, Error> {
-    Err(Error::new(ErrorKind::Unavailable, "no engine yet"))
-}
-
-impl Store for Pending {
-    type Handler = ();
-    const HANDLER_TIMEOUT: Duration = Duration::from_millis(250);
-    const HANDLER_TIMEOUT_MAX: Duration = Duration::from_secs(2);
-    fn configure(&self, _: Vec<Arc<EndpointSpec>>) {}
-    async fn receive(&self, _: Intake<()>) -> Result<Vec<Taken>, Error> {
-        away()
-    }
-    async fn check(&self) -> Result<(), Error> {
-        away()
-    }
-    async fn stats(&self) -> Result<Stats, Error> {
-        away()
-    }
-    async fn audit(&self) -> Result<Vec<Finding>, Error> {
-        away()
-    }
-    async fn close(&self) {}
-}
 
 /// SQLite among the engines.
 pub(crate) struct Kind;
 
 impl open::Kind for Kind {
-    type Store = Pending;
+    type Store = Sqlite;
     const NAME: &'static str = "sqlite";
-    fn on_sql(endpoint: Endpoint<Pending>, pattern: &str, _: SqlHandler) -> Endpoint<Pending> {
-        endpoint.leave(pattern, "pending")
+
+    fn on_sql(endpoint: Endpoint<Sqlite>, pattern: &str, handler: SqlHandler) -> Endpoint<Sqlite> {
+        endpoint.on_sql(pattern, handler)
     }
+
     fn file(files: &PerEngine) -> Option<&PathBuf> {
         files.sqlite.as_ref()
     }
 }
 
 /// Opens the file, applies the application's schema, and puts the endpoints on it.
-pub(crate) async fn open(config: &Config, _path: &Path) -> Opened {
-    open::inbox::<Kind>(config, Pending)
+pub(crate) async fn open(config: &Config, path: &Path) -> Opened {
+    let store = store(config, path).await.map_err(|problem| vec![problem])?;
+    open::inbox::<Kind>(config, store)
+}
+
+async fn store(config: &Config, path: &Path) -> Result<Sqlite, Problem> {
+    let schema = open::app_schema(config, config.app.schema.sqlite.as_ref())?;
+    let mut settings = sqlite::Config::new(path);
+    settings.receive_wait = config.limits.receive_wait.0;
+    let store =
+        Sqlite::open(settings).map_err(|error| Problem(format!("database: {error}")))?;
+    if let Some((name, text)) = schema {
+        let applied = store.apply(&text).await;
+        applied.map_err(|error| Problem(format!("app.schema: {name}: {error}")))?;
+    }
+    Ok(store)
 }
 
 /// Opens the file for reading, beside a server that may hold its lock.
-pub(crate) async fn reader(config: &Config, path: &Path) -> anyhow::Result<Arc<dyn Engine>> {
-    open(config, path).await.map_err(|problems| anyhow::anyhow!("{}", problems[0]))
+pub(crate) fn reader(config: &Config, path: &Path) -> anyhow::Result<Arc<dyn Engine>> {
+    let store = Sqlite::open_reader(path)?;
+    open::inbox::<Kind>(config, store).map_err(|problems| anyhow::anyhow!("{}", problems[0]))
 }
 
-/// The embedded file is migrated when it is opened.
+/// The file is migrated whenever it is opened, so that this only opens it.
 pub(crate) async fn migrate(
-    _config: &Config,
-    _path: &Path,
-    _plan: bool,
-    _app: bool,
+    config: &Config,
+    path: &Path,
+    plan: bool,
 ) -> anyhow::Result<Vec<String>> {
-    anyhow::bail!("the SQLite engine is not there yet")
+    if plan {
+        return Ok(vec!["-- an embedded file is migrated when it is opened".to_owned()]);
+    }
+    let store = store(config, path).await.map_err(|problem| anyhow::anyhow!("{problem}"))?;
+    store.close().await;
+    Ok(vec![format!("{} is up to date", path.display())])
 }

@@ -1,0 +1,163 @@
+//! The bodies of test events: one sensible default a provider, or the user's own file.
+//!
+//! A body of the user's own must never be changed where it need not be: without an id or a type
+//! to set it is sent byte for byte.
+
+use std::{fs, path::Path};
+
+use anyhow::{Context, anyhow, bail};
+use bytes::Bytes;
+use serde_json::{Value, json};
+
+/// Where a provider's body says its id and type; `None`: headers say it, and signing sets them.
+struct Places {
+    id: Option<&'static [&'static str]>,
+    event_type: Option<&'static [&'static str]>,
+    default_type: &'static str,
+}
+
+/// Providers that are not listed say both in headers.
+fn places(provider: &str) -> Places {
+    let (id, event_type, default_type): (Option<&[_]>, Option<&[_]>, _) = match provider {
+        "stripe" => (Some(&["id"]), Some(&["type"]), "invoice.paid"),
+        "slack" => (Some(&["event_id"]), Some(&["event", "type"]), "app_mention"),
+        "standard-webhooks" | "svix" => (None, Some(&["type"]), "contact.created"),
+        "github" => (None, None, "push"),
+        "shopify" => (None, None, "orders/create"),
+        _ => (None, None, "test"),
+    };
+    Places { id, event_type, default_type }
+}
+
+/// Makes bodies, each with its event's id in it.
+pub(super) struct Bodies {
+    provider: String,
+    places: Places,
+    event_type: String,
+    /// The type, if the user named one.
+    named_type: Option<String>,
+    own: Option<Bytes>,
+}
+
+impl Bodies {
+    /// Bodies for `provider`, from the file `data` if there is one.
+    pub(super) fn new(
+        provider: &str,
+        named_type: Option<String>,
+        data: Option<&Path>,
+    ) -> anyhow::Result<Self> {
+        let own = match data {
+            None => None,
+            Some(path) => {
+                let read = fs::read(path);
+                Some(read.with_context(|| format!("cannot read {}", path.display()))?.into())
+            }
+        };
+        let places = places(provider);
+        let event_type = named_type.clone().unwrap_or_else(|| places.default_type.to_owned());
+        Ok(Self { provider: provider.to_owned(), places, event_type, named_type, own })
+    }
+
+    /// The event type for providers that say it in a header.
+    pub(super) fn event_type(&self) -> &str {
+        &self.event_type
+    }
+
+    /// The body of event `id`. With `keep_id`, a body of the user's own keeps the id it has.
+    pub(super) fn body(&self, id: &str, keep_id: bool) -> anyhow::Result<Bytes> {
+        let Some(own) = &self.own else { return Ok(self.default_body(id).to_string().into()) };
+        let id_at = self.places.id.filter(|_| !keep_id).map(|path| (path, id));
+        let named = self.named_type.as_deref();
+        let type_at = self.places.event_type.zip(named);
+        if id_at.is_none() && type_at.is_none() {
+            return Ok(own.clone());
+        }
+        let mut value: Value = serde_json::from_slice(own).map_err(|error| {
+            anyhow!("the body is not JSON, so no id or type can be set in it: {error}")
+        })?;
+        for (path, text) in id_at.into_iter().chain(type_at) {
+            set(&mut value, path, text)?;
+        }
+        Ok(value.to_string().into())
+    }
+
+    fn default_body(&self, id: &str) -> Value {
+        let (kind, now) = (&self.event_type, jiff_seconds());
+        let unique = id.strip_prefix("evt_").unwrap_or(id);
+        match self.provider.as_str() {
+            "stripe" => json!({
+                "id": id, "object": "event", "api_version": "2025-09-30.clover",
+                "created": now, "type": kind, "livemode": false, "pending_webhooks": 1,
+                "request": { "id": null, "idempotency_key": null },
+                "data": { "object": {
+                    "id": format!("in_{unique}"), "object": "invoice", "customer": "cus_test",
+                    "currency": "usd", "status": invoice_status(kind),
+                    "amount_due": 1200, "amount_paid": 1200,
+                } },
+            }),
+            "slack" => json!({
+                "event_id": id, "type": "event_callback", "event_time": now,
+                "team_id": "T0TEST", "event": { "type": kind, "channel": "C0TEST", "text": "hi" },
+            }),
+            "github" => json!({
+                "action": "created", "sender": { "login": "octocat" },
+                "repository": { "id": 1_296_269, "full_name": "octocat/Hello-World" },
+            }),
+            "shopify" => json!({ "id": fastrand::u32(1..), "total_price": "12.00" }),
+            _ => json!({ "type": kind, "timestamp": now, "data": { "id": unique } }),
+        }
+    }
+}
+
+/// What an invoice's status is when Stripe sends this type.
+fn invoice_status(event_type: &str) -> &'static str {
+    match event_type {
+        "invoice.paid" => "paid",
+        "invoice.voided" => "void",
+        "invoice.created" => "draft",
+        _ => "open",
+    }
+}
+
+fn jiff_seconds() -> i64 {
+    ichido_verify::Timestamp::now().as_second()
+}
+
+/// Sets the member at `path`, whose parents have to be there.
+fn set(value: &mut Value, path: &[&str], text: &str) -> anyhow::Result<()> {
+    let (last, parents) = path.split_last().context("a path has members")?;
+    let mut at = value;
+    for name in parents {
+        at = at.get_mut(name).with_context(|| format!("the body has no member `{name}`"))?;
+    }
+    let Value::Object(members) = at else { bail!("the body is not a JSON object") };
+    members.insert((*last).to_owned(), text.into());
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_body_of_ones_own_is_sent_byte_for_byte_unless_something_has_to_be_set() {
+        let file = tempfile::NamedTempFile::new().expect("a file");
+        fs::write(file.path(), "{ \"id\" : \"evt_mine\", \"n\": 1.50 }").expect("written");
+        let bodies = Bodies::new("stripe", None, Some(file.path())).expect("read");
+        let kept = bodies.body("evt_1", true).expect("kept");
+        assert_eq!(kept, fs::read(file.path()).expect("there"));
+        let set: Value =
+            serde_json::from_slice(&bodies.body("evt_1", false).expect("set")).expect("JSON");
+        assert_eq!(set["id"], "evt_1");
+    }
+
+    #[test]
+    fn every_default_invoice_has_an_id_of_its_own() {
+        let bodies = Bodies::new("stripe", None, None).expect("made");
+        let invoice = |id| -> Value {
+            let body = bodies.body(id, false).expect("made");
+            serde_json::from_slice::<Value>(&body).expect("JSON")["data"]["object"]["id"].clone()
+        };
+        assert_ne!(invoice("evt_1"), invoice("evt_2"));
+    }
+}
