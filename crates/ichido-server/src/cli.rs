@@ -61,7 +61,7 @@ enum Command {
     /// Check, show or print the configuration
     Config(config::Args),
     /// Sign and post test events
-    Send(send::Args),
+    Send(Box<send::Args>),
     /// Show what waits, what needs review and what came in
     Stats(stats::Args),
     /// Check the invariants in the database; exit code 1 when one is broken
@@ -78,7 +78,7 @@ impl Cli {
             Command::Serve(args) => serve::run(args, global).await,
             Command::Migrate(args) => migrate::run(args, global).await,
             Command::Config(args) => config::run(&args, global),
-            Command::Send(args) => send::run(args, global).await,
+            Command::Send(args) => send::run(&args, global).await,
             Command::Stats(args) => stats::run(args, global).await,
             Command::Audit(args) => audit::run(args, global).await,
             Command::Demo(args) => demo::run(args, global).await,

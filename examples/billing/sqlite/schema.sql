@@ -18,3 +18,7 @@ CREATE TABLE IF NOT EXISTS ledger_entries (
   amount     INTEGER NOT NULL,
   UNIQUE (invoice_id, kind)
 ) STRICT;
+
+-- Where its messages go: one without a route would be a finding of `ichido audit`.
+INSERT INTO ichido_route (aggregate_type, destination) VALUES ('Invoice', 'bookkeeping')
+ON CONFLICT DO NOTHING;

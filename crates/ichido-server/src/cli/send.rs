@@ -19,8 +19,8 @@ use super::Global;
 use crate::output;
 
 /// Runs the command; exit code 1 when a delivery was not answered 2xx.
-pub(crate) async fn run(args: Args, global: &Global) -> anyhow::Result<ExitCode> {
-    let plan = Arc::new(Plan::new(&args)?);
+pub(crate) async fn run(args: &Args, global: &Global) -> anyhow::Result<ExitCode> {
+    let plan = Arc::new(Plan::new(args)?);
     let client = Client::new(&args.url, args.timeout.0, args.retry)?;
     let bar = progress(args.count);
     let began = Instant::now();

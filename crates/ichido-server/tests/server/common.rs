@@ -49,7 +49,17 @@ impl Site {
 
     /// Runs a command to its end; gives its exit code and all that it wrote.
     pub(crate) fn run(&self, args: &[&str]) -> (Option<i32>, String) {
-        let Output { status, stdout, stderr } = self.command(args).output().expect("runs");
+        self.run_with(args, ("UNUSED", ""))
+    }
+
+    /// [`Site::run`] with a variable.
+    pub(crate) fn run_with(
+        &self,
+        args: &[&str],
+        (name, value): (&str, &str),
+    ) -> (Option<i32>, String) {
+        let output = self.command(args).env(name, value).output();
+        let Output { status, stdout, stderr } = output.expect("runs");
         let text = [stdout, stderr].concat();
         (status.code(), String::from_utf8(text).expect("UTF-8"))
     }

@@ -3,4 +3,5 @@
 
 mod common;
 mod config;
+mod demo;
 mod http;

@@ -8,16 +8,19 @@ use clap::value_parser;
 
 use crate::config::{secret::SecretRef, span::Span};
 
+/// Where `serve` receives for the billing example.
+const DEFAULT_URL: &str = "http://127.0.0.1:8080/webhooks/billing";
+
 /// Options of `send`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Where to post
-    #[arg(long, default_value = "http://127.0.0.1:8080/webhooks/billing")]
+    #[arg(long, default_value = DEFAULT_URL)]
     pub(super) url: hyper::Uri,
     /// Whose signature to make: a name of the provider catalogue
     #[arg(long, default_value = "stripe")]
     pub(super) provider: String,
-    /// The signing secret: env:NAME, file:PATH, or the secret itself
+    /// The signing secret, or where it is: `env:NAME`, `file:PATH`
     #[arg(long, default_value = "env:STRIPE_WEBHOOK_SECRET", value_name = "SECRET")]
     pub(super) secret: SecretArg,
     /// Event type [default: invoice.paid for stripe, else one that the provider has]

@@ -112,9 +112,9 @@ impl Summary {
             0 => String::new(),
             resent => format!(", {resent} of them again"),
         };
-        let list = |counts: &BTreeMap<String, u64>| match counts.is_empty() {
-            true => "none".to_owned(),
-            false => counts.iter().map(|(k, n)| format!("{k}: {n}")).collect::<Vec<_>>().join(", "),
+        let list = |counts: &BTreeMap<String, u64>| {
+            let all: Vec<_> = counts.iter().map(|(k, n)| format!("{k}: {n}")).collect();
+            if all.is_empty() { "none".to_owned() } else { all.join(", ") }
         };
         format!(
             "sent             {}{resent}\nanswers          {}\noutcomes         {}\n\
