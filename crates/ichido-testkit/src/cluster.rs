@@ -187,5 +187,6 @@ fn binaries() -> Result<PathBuf> {
         .collect();
     found.sort();
     let newest = found.pop().map(|(_, bin)| bin);
-    newest.context("no PostgreSQL server found: install Debian's `postgresql`, or set ICHIDO_PG_BIN")
+    newest
+        .context("no PostgreSQL server found: install Debian's `postgresql`, or set ICHIDO_PG_BIN")
 }

@@ -165,7 +165,7 @@ async fn message(from: &mut OwnedReadHalf, tag: usize) -> Option<Vec<u8>> {
     Some(head)
 }
 
-/// A simple query (`Q`) or a parse (`P`) that holds COMMIT.
+/// A simple query (`Q`) or a parse (`P`) that ends in COMMIT. `READ COMMITTED` does not.
 fn commits(message: &[u8]) -> bool {
-    matches!(message.first(), Some(b'Q' | b'P')) && message.windows(6).any(|w| w == b"COMMIT")
+    matches!(message.first(), Some(b'Q' | b'P')) && message.windows(7).any(|w| w == b"COMMIT\0")
 }

@@ -23,7 +23,8 @@ pub(crate) fn command(program: &Path) -> Result<Command> {
 /// Gives a folder to the user of [`command`].
 pub(crate) fn give(folder: &Path) -> Result<()> {
     let Some(user) = ordinary()? else { return Ok(()) };
-    chown(folder, Some(user.uid.as_raw()), Some(user.gid.as_raw())).context("cannot give the folder away")
+    chown(folder, Some(user.uid.as_raw()), Some(user.gid.as_raw()))
+        .context("cannot give the folder away")
 }
 
 /// Who to become; `None` when we are an ordinary user already.

@@ -215,11 +215,7 @@ impl<S: Store> Endpoint<S> {
             answer_within: row.deadline,
         };
         refuse_contradictions(&spec, row.retry_horizon, S::HANDLER_TIMEOUT_MAX)?;
-        Ok(Built {
-            spec: Arc::new(spec),
-            handlers: self.handlers,
-            verifier: Arc::new(verifier),
-        })
+        Ok(Built { spec: Arc::new(spec), handlers: self.handlers, verifier: Arc::new(verifier) })
     }
 }
 

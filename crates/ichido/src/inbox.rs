@@ -151,7 +151,9 @@ impl<S: Store> Inbox<S> {
         let task = tokio::spawn(async move { store.receive(intake).await });
         match tokio::time::timeout(within, task).await {
             Ok(Ok(taken)) => taken,
-            Ok(Err(panic)) => Err(Error::new(ErrorKind::Unknown, "receive panicked").because(panic)),
+            Ok(Err(panic)) => {
+                Err(Error::new(ErrorKind::Unknown, "receive panicked").because(panic))
+            }
             Err(_) => {
                 let message = format!("not committed within {} s", within.as_secs_f64());
                 Err(Error::new(ErrorKind::Busy, message))

@@ -26,14 +26,14 @@ pub mod postgres;
 pub mod sqlite;
 
 pub use endpoint::{
-    Endpoint, EndpointError, EndpointSpec, KEEP_IDENTITY, LEASE, MAX_ATTEMPTS, Mode, NAME_MAX_BYTES,
-    OnFailure,
+    Endpoint, EndpointError, EndpointSpec, KEEP_IDENTITY, LEASE, MAX_ATTEMPTS, Mode,
+    NAME_MAX_BYTES, OnFailure,
 };
 pub use error::{BoxError, Error, ErrorKind, Later, Permanent};
 pub use event::Event;
 pub use handlers::{Handlers, PatternError, Target};
-pub use id::{delivery_id, lane_byte, receipt_id};
 pub use ichido_verify as verify;
+pub use id::{delivery_id, lane_byte, receipt_id};
 pub use inbox::{Inbox, RECEIVE_DEADLINE, ReceiveError, Received, Verified};
 pub use intake::{Intake, Outcome, Route, Routed, Taken};
 pub use report::{Finding, Stats, TypeCount};

@@ -87,9 +87,29 @@ impl std::error::Error for SqlHandlerError {}
 
 /// First words of statements that would end, nest or outlive the transaction.
 const REFUSED: [&str; 23] = [
-    "abort", "attach", "begin", "checkpoint", "commit", "copy", "deallocate", "detach", "discard",
-    "end", "listen", "notify", "pragma", "prepare", "reindex", "release", "reset", "rollback",
-    "savepoint", "set", "start", "unlisten", "vacuum",
+    "abort",
+    "attach",
+    "begin",
+    "checkpoint",
+    "commit",
+    "copy",
+    "deallocate",
+    "detach",
+    "discard",
+    "end",
+    "listen",
+    "notify",
+    "pragma",
+    "prepare",
+    "reindex",
+    "release",
+    "reset",
+    "rollback",
+    "savepoint",
+    "set",
+    "start",
+    "unlisten",
+    "vacuum",
 ];
 
 impl SqlHandler {
@@ -105,7 +125,8 @@ impl SqlHandler {
     /// ```
     pub fn parse(source: impl Into<String>, text: &str) -> Result<Self, SqlHandlerError> {
         let source = source.into();
-        let fail = |line, problem: String| SqlHandlerError { source: source.clone(), line, problem };
+        let fail =
+            |line, problem: String| SqlHandlerError { source: source.clone(), line, problem };
         let mut statements = Vec::new();
         let mut draft = Draft::default();
         for (line, token) in tokens(text).map_err(|(line, problem)| fail(line, problem))? {

@@ -10,8 +10,8 @@ mod file;
 mod handler;
 mod receive;
 mod report;
-mod time;
 pub mod testing;
+mod time;
 mod watch;
 mod writer;
 
@@ -28,7 +28,10 @@ pub use config::{Config, RECEIVE_WAIT, WAITING_MAX};
 pub use handler::{Run, Tx};
 use tokio::sync::oneshot;
 
-use self::{file::Lock, writer::{Job, Work, Writer}};
+use self::{
+    file::Lock,
+    writer::{Job, Work, Writer},
+};
 use crate::{EndpointSpec, Error, ErrorKind, Finding, Intake, Stats, Store, Taken};
 
 /// An inbox in one SQLite file.
@@ -66,12 +69,7 @@ impl Sqlite {
     pub fn open_reader(path: impl Into<PathBuf>) -> Result<Self, Error> {
         let path = path.into();
         file::check(&file::reader(&path)?)?;
-        Ok(Self {
-            path,
-            receive_wait: RECEIVE_WAIT,
-            writer: Mutex::new(None),
-            _lock: None,
-        })
+        Ok(Self { path, receive_wait: RECEIVE_WAIT, writer: Mutex::new(None), _lock: None })
     }
 
     /// Runs a script of the user's own, such as the schema of the business tables, in one

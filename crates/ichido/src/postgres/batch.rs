@@ -9,7 +9,10 @@ use std::{
 
 use bytes::Bytes;
 use ichido_verify::{Provenance, Timestamp, Verifier};
-use tokio_postgres::{Client, Row, types::{ToSql, Type}};
+use tokio_postgres::{
+    Client, Row,
+    types::{ToSql, Type},
+};
 use uuid::Uuid;
 
 use super::{Schema, handler::Run};

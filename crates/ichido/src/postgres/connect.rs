@@ -4,13 +4,12 @@
 //! fix named. Nothing here connects before it is asked to.
 
 use deadpool_postgres::{
-    Hook, HookError, Manager, ManagerConfig, Object, Pool, PoolError, RecyclingMethod,
-    Runtime,
+    Hook, HookError, Manager, ManagerConfig, Object, Pool, PoolError, RecyclingMethod, Runtime,
 };
 use rustls::{ClientConfig, RootCertStore, pki_types::CertificateDer, pki_types::pem::PemObject};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-use super::{Config, CONNECT_TIMEOUT, migrate};
+use super::{CONNECT_TIMEOUT, Config, migrate};
 use crate::{Error, ErrorKind};
 
 /// What makes a database unfit, in one round trip.

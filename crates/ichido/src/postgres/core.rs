@@ -7,7 +7,10 @@ use std::sync::{
 };
 
 use deadpool_postgres::{Object, Pool};
-use tokio_postgres::{Client, types::{ToSql, Type}};
+use tokio_postgres::{
+    Client,
+    types::{ToSql, Type},
+};
 use tokio_postgres_rustls::MakeRustlsConnect;
 use uuid::Uuid;
 

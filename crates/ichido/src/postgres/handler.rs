@@ -90,11 +90,7 @@ impl Run for SqlHandler {
 
 impl Endpoint<Postgres> {
     /// Adds the handler for `pattern`: a type, a prefix that ends in `.*`, or `*` for the rest.
-    pub fn on<M: 'static>(
-        self,
-        pattern: &str,
-        handler: impl for<'a> IntoHandler<'a, M>,
-    ) -> Self {
+    pub fn on<M: 'static>(self, pattern: &str, handler: impl for<'a> IntoHandler<'a, M>) -> Self {
         self.target(pattern, Target::Handler(Arc::new(Erased(handler, PhantomData))))
     }
 

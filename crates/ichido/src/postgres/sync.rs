@@ -5,9 +5,15 @@
 
 use std::{panic::AssertUnwindSafe, time::Duration};
 
-use futures_util::{FutureExt, future::{BoxFuture, join_all}};
+use futures_util::{
+    FutureExt,
+    future::{BoxFuture, join_all},
+};
 use tokio::time::timeout;
-use tokio_postgres::{error::SqlState, types::{ToSql, Type}};
+use tokio_postgres::{
+    error::SqlState,
+    types::{ToSql, Type},
+};
 use tracing::warn;
 
 use super::{
@@ -159,8 +165,8 @@ impl Work<'_> {
         let committed = results.pop().expect("the guard was the last of them");
         match first_error(results) {
             Ok(()) => ended(guard::judge(committed)),
-            Err(error) if tx.is_closed() && committed.is_err() => {
-                // Where everything travels together, the line may have died after COMMIT.
+            // Everything travels together: the line may have died after COMMIT.
+            Err(error) if error.code().is_none() && committed.is_err() => {
                 warn!(event.id = %self.event.id, error = connect::text(&error), "connection lost");
                 Err(Failure::Unknown)
             }
@@ -190,11 +196,8 @@ impl Work<'_> {
             tx.batch_execute(UNDO_HANDLER).await?;
             let sql = tx.schema().sql(KEEP);
             let queue = &*self.intake.endpoint.name;
-            let params: [(&(dyn ToSql + Sync), Type); 3] = [
-                (&self.stored.receipt, Type::UUID),
-                (&queue, Type::TEXT),
-                (&why, Type::TEXT),
-            ];
+            let params: [(&(dyn ToSql + Sync), Type); 3] =
+                [(&self.stored.receipt, Type::UUID), (&queue, Type::TEXT), (&why, Type::TEXT)];
             tx.query_typed(&sql, &params).await
         };
         match timeout(DRAIN.max(self.intake.endpoint.handler_timeout), kept).await {
@@ -240,7 +243,8 @@ impl Work<'_> {
     /// took the receipt along, a human is told, for the effect may be half of one.
     async fn broken(&self, why: String) -> Result<Taken, Error> {
         if self.core.is_stored(self.stored.receipt).await.unwrap_or(false) {
-            let reason = format!("the handler ended its transaction itself; check its effect: {why}");
+            let reason =
+                format!("the handler ended its transaction itself; check its effect: {why}");
             if let Err(error) = self.core.flag(self.event, &reason).await {
                 warn!(event.id = %self.event.id, %error, "could not flag the event");
             }

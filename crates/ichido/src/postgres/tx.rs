@@ -6,7 +6,10 @@
 use std::ops::Deref;
 
 use deadpool_postgres::Object;
-use tokio_postgres::{Client, types::{ToSql, Type}};
+use tokio_postgres::{
+    Client,
+    types::{ToSql, Type},
+};
 
 use super::Schema;
 use crate::{BoxError, Event};

@@ -31,8 +31,13 @@ impl Lock {
             Error::new(ErrorKind::Unavailable, format!("{}: {e}", path.display()))
         };
         let mut options = OpenOptions::new();
-        let mut file =
-            options.read(true).write(true).create(true).truncate(false).open(&path).map_err(failed)?;
+        let mut file = options
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(&path)
+            .map_err(failed)?;
         if file.try_lock().is_err() {
             let mut holder = String::new();
             drop(file.read_to_string(&mut holder));
@@ -90,9 +95,7 @@ pub(super) fn reader(path: &Path) -> Result<Connection, Error> {
         connection.pragma_update(None, "query_only", "on")?;
         Ok(connection)
     });
-    opened.map_err(|e| {
-        Error::new(ErrorKind::Unavailable, format!("{}: {e}", path.display()))
-    })
+    opened.map_err(|e| Error::new(ErrorKind::Unavailable, format!("{}: {e}", path.display())))
 }
 
 /// Fails when the file's schema is not ours.

@@ -3,7 +3,10 @@
 
 use std::{ops::Deref, sync::Arc};
 
-use rusqlite::{Connection, types::{ToSqlOutput, Value}};
+use rusqlite::{
+    Connection,
+    types::{ToSqlOutput, Value},
+};
 
 use super::{Sqlite, time};
 use crate::{BoxError, Endpoint, Event, Param, SqlHandler, Statement, Target};

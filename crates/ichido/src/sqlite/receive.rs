@@ -16,9 +16,7 @@ use tracing::warn;
 use uuid::Uuid;
 
 use super::{Run, Tx, file, time, watch::Watch};
-use crate::{
-    EndpointSpec, Error, ErrorKind, Intake, Mode, OnFailure, Outcome, Route, Taken,
-};
+use crate::{EndpointSpec, Error, ErrorKind, Intake, Mode, OnFailure, Outcome, Route, Taken};
 
 macro_rules! sql {
     ($name:literal) => {
@@ -117,7 +115,14 @@ impl Receiver {
             Route::Queue(queue) => {
                 let next: Option<&str> = Some(one.now);
                 let row = params![
-                    id, one.endpoint, &**queue, "fresh", next, one.now, order_key, None::<&str>
+                    id,
+                    one.endpoint,
+                    &**queue,
+                    "fresh",
+                    next,
+                    one.now,
+                    order_key,
+                    None::<&str>
                 ];
                 one.execute(sql!("work_put"), row).map_err(failed)?;
                 (Outcome::Accepted, None)
@@ -271,12 +276,8 @@ impl One<'_> {
                 Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?))
             })?;
         let receipt = Uuid::from_bytes(id);
-        let mut taken = Taken {
-            receipt,
-            outcome: Outcome::Duplicate,
-            conflict: false,
-            error: None,
-        };
+        let mut taken =
+            Taken { receipt, outcome: Outcome::Duplicate, conflict: false, error: None };
         let both_signed = signed && event.provenance() == Provenance::Signed;
         let request = &self.intake.delivery.request;
         let again = &request.body[event.range()];

@@ -52,10 +52,7 @@ pub(super) struct Writer {
 }
 
 impl Writer {
-    pub(super) fn start(
-        mut connection: Connection,
-        config: &Config,
-    ) -> Result<Self, Error> {
+    pub(super) fn start(mut connection: Connection, config: &Config) -> Result<Self, Error> {
         let watch = Watch::install(&mut connection).map_err(|e| file::error(&e))?;
         let receiver = Receiver { watch, endpoints: HashMap::new() };
         let waiting_max = config.waiting_max.max(1);

@@ -3,6 +3,7 @@
 use std::{sync::Arc, time::SystemTime};
 
 use ichido::postgres::{Schema, migrate};
+use ichido_testkit::Database;
 use tokio_postgres::{Client, Error, NoTls, Row, types::ToSql};
 use uuid::Uuid;
 
@@ -15,11 +16,8 @@ pub(crate) struct Db {
 impl Db {
     /// Without a schema.
     pub(crate) async fn empty() -> Self {
-        let base = std::env::var("TMP_PG").unwrap();
-        let admin = connect(&format!("{base}/postgres")).await;
-        let name = format!("t{}", Uuid::now_v7().simple());
-        admin.batch_execute(&format!("CREATE DATABASE {name}")).await.unwrap();
-        let url = format!("{base}/{name}");
+        let database = Database::fresh("sql").await.unwrap();
+        let url = database.url().to_owned();
         Self { client: connect(&url).await, url }
     }
 

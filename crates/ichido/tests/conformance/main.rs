@@ -1,0 +1,52 @@
+//! The promise, as facts that hold on every engine. A store behaviour that is not here is not
+//! promised. Each fact is a plain generic function; one macro lists them for each engine.
+
+mod bodies;
+mod engines;
+mod failures;
+mod outcomes;
+
+macro_rules! on_every_engine {
+    ($($part:ident: $($fact:ident),+ $(,)?;)+) => {
+        on_every_engine!(@engine postgres, crate::engines::OnPostgres, $($part: $($fact),+;)+);
+        on_every_engine!(@engine sqlite, crate::engines::OnSqlite, $($part: $($fact),+;)+);
+    };
+    (@engine $name:ident, $engine:ty, $($part:ident: $($fact:ident),+;)+) => {
+        mod $name {
+            $($(
+                #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+                async fn $fact() {
+                    crate::$part::$fact::<$engine>().await;
+                }
+            )+)+
+        }
+    };
+}
+
+on_every_engine! {
+    outcomes:
+        eight_deliveries_at_once_are_one_effect_and_seven_duplicates,
+        an_event_whose_type_has_no_handler_is_stored_and_ignored,
+        an_async_event_is_accepted_and_waits_as_fresh_work,
+        a_type_left_to_a_worker_waits_in_its_queue,
+        one_event_at_two_endpoints_takes_effect_at_each,
+        a_forged_delivery_leaves_nothing_and_blocks_nothing,
+        a_vouched_event_is_recorded_as_vouched_and_never_conflicts,
+        an_exact_handler_runs_before_a_prefix_and_a_prefix_before_the_default,
+        the_view_shows_one_row_an_event_with_what_became_of_it,
+        a_closed_inbox_refuses;
+    failures:
+        a_refused_event_leaves_nothing_and_its_second_delivery_is_processed,
+        a_kept_event_is_accepted_and_waits_with_its_error,
+        a_duplicate_of_a_kept_event_does_not_run_the_handler_again,
+        a_handler_that_takes_too_long_is_kept_with_that_reason,
+        a_message_leaves_no_trace_when_its_handler_fails,
+        a_message_without_a_route_is_kept_for_a_human,
+        a_flag_is_on_an_event_that_was_processed;
+    bodies:
+        odd_bodies_are_stored_byte_for_byte_and_acknowledged,
+        a_delivery_without_a_usable_id_waits_for_a_human,
+        a_retry_with_another_pending_webhooks_is_a_duplicate_and_no_conflict,
+        the_same_id_with_another_amount_is_a_conflict_and_the_first_one_wins,
+        a_replayed_body_under_a_fresh_unsigned_id_is_marked;
+}
