@@ -20,7 +20,7 @@ use tokio_postgres::NoTls;
 use crate::{free_port, user};
 
 /// How long a server may take to start or stop.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// How to stop a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,4 +1,5 @@
 //! The kit itself: what a test relies on must hold before the test does.
+#![expect(clippy::unwrap_used, reason = "a test fails where its set-up fails")]
 
 use std::{collections::HashMap, path::Path, time::Duration};
 

@@ -162,7 +162,8 @@ impl Draft {
             }
             Token::Param(name) => {
                 let index = self.index_of(name)?;
-                self.text.push_str(&format!("${index}"));
+                self.text.push('$');
+                self.text.push_str(&index.to_string());
             }
             Token::Positional(text) => {
                 return Err(format!("`{text}`: parameters have names here, as in `:event_id`"));

@@ -6,7 +6,7 @@ use std::{
     fs,
     io::{BufRead, BufReader, Read, Write},
     net::{SocketAddr, TcpStream},
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::{Child, Command, Output, Stdio},
     sync::{Arc, Mutex},
     thread,
@@ -23,6 +23,7 @@ const DEADLINE: Duration = Duration::from_secs(20);
 /// A directory with a configuration.
 pub(crate) struct Site {
     dir: tempfile::TempDir,
+    database: Option<String>,
 }
 
 impl Site {
@@ -30,7 +31,29 @@ impl Site {
     pub(crate) fn new(config: &str) -> Self {
         let dir = tempfile::tempdir().expect("a directory");
         fs::write(dir.path().join("ichido.toml"), config).expect("the file");
-        Self { dir }
+        Self { dir, database: None }
+    }
+
+    /// A copy of the billing example on a database of its own.
+    pub(crate) fn billing(database: Option<String>) -> Self {
+        let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/billing");
+        let config = fs::read_to_string(example.join("ichido.toml")).expect("the example");
+        let config = config.replace("env:STRIPE_WEBHOOK_SECRET", "env:SECRET");
+        let mut site = Self::new(&config);
+        site.database = database;
+        for engine in ["postgres", "sqlite"] {
+            let folder = site.dir.path().join(engine);
+            fs::create_dir(&folder).expect("a directory");
+            for file in fs::read_dir(example.join(engine)).expect("the example").flatten() {
+                fs::copy(file.path(), folder.join(file.file_name())).expect("copied");
+            }
+        }
+        site
+    }
+
+    /// Where its files are.
+    pub(crate) fn path(&self) -> &Path {
+        self.dir.path()
     }
 
     /// Adds a file.
@@ -44,6 +67,7 @@ impl Site {
         command.env_remove("DATABASE_URL").env_remove("ICHIDO_CONFIG");
         command.current_dir(self.dir.path()).env("SECRET", SECRET).args(args);
         command.args(["--config", "ichido.toml"]);
+        command.envs(self.database.iter().map(|url| ("DATABASE_URL", url)));
         command
     }
 
@@ -137,6 +161,12 @@ impl Server {
         let length = body.len().to_string();
         request.extend(["content-length: ", &length, "\r\n\r\n", body]);
         self.raw(request.as_bytes())
+    }
+
+    /// Ends it as `kill -9` does.
+    pub(crate) fn kill(&mut self) {
+        self.child.kill().expect("runs");
+        self.child.wait().expect("ends");
     }
 
     /// Sends SIGTERM and gives the exit code.

@@ -8,7 +8,8 @@ const EVENT: &str = r#"{"id":"evt_1","type":"invoice.paid"}"#;
 fn site() -> Site {
     Site::new(&format!(
         "[database]\nurl = \"{AWAY}\"\n[limits]\nbody_bytes_max = 1000\n\
-         header_timeout = \"200ms\"\n[endpoint.billing]\nprovider = \"stripe\"\nsecrets = [\"env:SECRET\"]\n"
+         header_timeout = \"200ms\"\n[endpoint.billing]\nprovider = \"stripe\"\n\
+         secrets = [\"env:SECRET\"]\n"
     ))
 }
 

@@ -1,6 +1,7 @@
 //! The real binary from outside: its answers and its commands.
 #![forbid(unsafe_code)]
 
+mod burst;
 mod common;
 mod config;
 mod demo;

@@ -204,11 +204,11 @@ impl Work<'_> {
             Ok(Ok(_)) => {}
             Ok(Err(error)) if is_outside(&error) => {
                 drop(tx);
-                return match late {
+                if late {
                     // COMMIT may have landed just before the time was up.
-                    true => self.ask_again(Outcome::Processed, None).await,
-                    false => self.broken(why).await,
-                };
+                    return self.ask_again(Outcome::Processed, None).await;
+                }
+                return self.broken(why).await;
             }
             Ok(Err(error)) => return Err(connect::database(&error)),
             Err(_) => return Err(Error::new(ErrorKind::Unavailable, "the handler never ended")),

@@ -164,13 +164,11 @@ impl Thread {
         let failed = |e: rusqlite::Error| file::error(&e);
         self.connection.execute_batch("SAVEPOINT ichido_delivery").map_err(failed)?;
         let taken = self.receiver.receive(&self.connection, intake);
-        let end = match &taken {
-            Ok(_) => "RELEASE ichido_delivery",
-            Err(_) => {
-                self.receiver.endpoints.remove(&intake.endpoint.name);
-                "ROLLBACK TO ichido_delivery; RELEASE ichido_delivery"
-            }
-        };
+        let mut end = "RELEASE ichido_delivery";
+        if taken.is_err() {
+            self.receiver.endpoints.remove(&intake.endpoint.name);
+            end = "ROLLBACK TO ichido_delivery; RELEASE ichido_delivery";
+        }
         self.connection.execute_batch(end).map_err(failed)?;
         taken
     }
