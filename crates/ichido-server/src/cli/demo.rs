@@ -10,7 +10,11 @@ mod site;
 mod story;
 mod verdict;
 
-use std::{path::PathBuf, process::ExitCode, time::{Duration, Instant}};
+use std::{
+    path::PathBuf,
+    process::ExitCode,
+    time::{Duration, Instant},
+};
 
 use anyhow::{Context, bail};
 use tokio::{sync::oneshot, task::JoinHandle};

@@ -55,10 +55,9 @@ async fn send_all(plan: Arc<Plan>, client: Client, bar: ProgressBar) -> anyhow::
 
 /// A bar on standard error; hidden where that is no terminal.
 pub(crate) fn progress(length: u64) -> ProgressBar {
-    let style = ProgressStyle::with_template(
-        "{bar:40} {pos}/{len}  {per_sec}  {elapsed}, {eta} left",
-    )
-    .expect("the template is a constant that a test draws");
+    let style =
+        ProgressStyle::with_template("{bar:40} {pos}/{len}  {per_sec}  {elapsed}, {eta} left")
+            .expect("the template is a constant that a test draws");
     ProgressBar::new(length).with_style(style)
 }
 

@@ -4,7 +4,10 @@
 
 use std::{
     collections::BTreeMap,
-    sync::{Arc, Mutex, PoisonError, atomic::{AtomicUsize, Ordering}},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::Duration,
 };
 
@@ -61,9 +64,8 @@ impl Played {
         client: &Client,
         secret: &str,
     ) -> anyhow::Result<Self> {
-        let verifier = |secret: &str| {
-            Verifier::new("stripe", &Settings::default(), &[Secret::new(secret)])
-        };
+        let verifier =
+            |secret: &str| Verifier::new("stripe", &Settings::default(), &[Secret::new(secret)]);
         let stage = Arc::new(Stage {
             client: client.clone(),
             genuine: verifier(secret)?,

@@ -2,7 +2,10 @@
 //!
 //! The model must never look at the server or its SQL: it is what they are judged by.
 
-use std::{collections::{BTreeMap, BTreeSet}, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use fastrand::Rng;
 use serde_json::json;
@@ -208,8 +211,7 @@ mod tests {
     fn the_model_counts_every_delivery_once_and_books_no_void_invoice() {
         let script = Script::new();
         let expected = script.expected();
-        let counted =
-            expected.processed + expected.duplicate + expected.ignored + expected.refused;
+        let counted = expected.processed + expected.duplicate + expected.ignored + expected.refused;
         assert_eq!(counted, script.len() as u64);
         assert_eq!(expected.flags, INVOICES / 20 * 3);
         assert_eq!(expected.booked.len() as u64, INVOICES - INVOICES / 10);

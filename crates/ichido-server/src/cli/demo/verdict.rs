@@ -227,8 +227,7 @@ mod tests {
     fn a_wrong_sum_alone_is_off() {
         let (expected, played, mut found) = world();
         found.sum = 499;
-        let verdict =
-            Verdict::new(&expected, played, &found, Vec::new(), Duration::from_secs(1));
+        let verdict = Verdict::new(&expected, played, &found, Vec::new(), Duration::from_secs(1));
         assert!(!verdict.good);
         assert!(verdict.text().contains("something is off"), "{}", verdict.text());
     }

@@ -2,7 +2,10 @@
 //!
 //! It must never wait without a limit: each request has a timeout, each delivery a last resend.
 
-use std::{sync::Arc, time::{Duration, Instant}};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use anyhow::{Context, bail};
 use bytes::Bytes;

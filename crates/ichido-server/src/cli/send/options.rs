@@ -2,7 +2,11 @@
 //!
 //! A secret among the options must never be shown, so it has a type of its own without a face.
 
-use std::{fmt, path::{Path, PathBuf}, str::FromStr};
+use std::{
+    fmt,
+    path::{Path, PathBuf},
+    str::FromStr,
+};
 
 use clap::value_parser;
 
