@@ -20,6 +20,8 @@ mod report;
 mod sql_handler;
 mod store;
 
+#[cfg(feature = "axum")]
+pub mod axum;
 #[cfg(feature = "postgres")]
 pub mod postgres;
 #[cfg(feature = "sqlite")]

@@ -1,6 +1,7 @@
 //! The real binary from outside: its answers and its commands.
 #![forbid(unsafe_code)]
 
+mod billing;
 mod burst;
 mod common;
 mod config;
