@@ -50,8 +50,11 @@ fn decode(text: &[u8]) -> Result<Cow<'_, [u8]>, Unreadable> {
             b'+' => bytes.push(b' '),
             b'%' => {
                 let hex = rest.get(..2).ok_or(Unreadable::NotJson)?;
-                let byte = data_encoding::HEXLOWER_PERMISSIVE.decode(hex);
-                bytes.extend(byte.map_err(|_| Unreadable::NotJson)?);
+                let mut byte = [0];
+                data_encoding::HEXLOWER_PERMISSIVE
+                    .decode_mut(hex, &mut byte)
+                    .map_err(|_| Unreadable::NotJson)?;
+                bytes.extend(byte);
                 rest = &rest[2..];
             }
             byte => bytes.push(*byte),
