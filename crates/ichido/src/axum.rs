@@ -18,8 +18,8 @@ use tracing::warn;
 
 use crate::{ErrorKind, Inbox, ReceiveError, Received, Store};
 
-/// The largest body that is taken, 1 MiB; above, 413. Four times the largest that the providers
-/// we know send.
+/// The largest body that is taken, 1 MiB; above, 413. Most providers stay far below; where GitHub
+/// may send up to 25 MB, put the route behind a larger `DefaultBodyLimit` of your own.
 pub const BODY_BYTES_MAX: usize = 1_048_576;
 /// What a 503 tells the sender to wait, in seconds.
 const RETRY_AFTER_SECONDS: &str = "5";

@@ -44,8 +44,7 @@ async fn store(config: &Config, path: &Path) -> Result<Sqlite, Problem> {
     let schema = open::app_schema(config, config.app.schema.sqlite.as_ref())?;
     let mut settings = sqlite::Config::new(path);
     settings.receive_wait = config.limits.receive_wait.0;
-    let store =
-        Sqlite::open(settings).map_err(|error| Problem(format!("database: {error}")))?;
+    let store = Sqlite::open(settings).map_err(|error| Problem(format!("database: {error}")))?;
     if let Some((name, text)) = schema {
         let applied = store.apply(&text).await;
         applied.map_err(|error| Problem(format!("app.schema: {name}: {error}")))?;
