@@ -1,6 +1,6 @@
 //! The billing example as it stands, served by the real binary, over HTTP, on both engines.
 
-use std::{fs, path::Path, thread};
+use std::thread;
 
 use ichido_testkit::Database;
 use ichido_verify::{Request, Secret, Settings, Timestamp, Verifier};
@@ -8,48 +8,37 @@ use serde_json::{Value, json};
 
 use crate::common::{SECRET, Server, Site};
 
-const EXAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/billing");
-
 /// The example on a database of its own, with the servers that share it.
 struct World {
     site: Site,
     servers: Vec<Server>,
-    tables: Tables,
-}
-
-enum Tables {
-    Sqlite(tempfile::TempDir),
-    Postgres(Database),
+    /// `None`: a file.
+    database: Option<Database>,
 }
 
 impl World {
     fn sqlite() -> Self {
-        let folder = tempfile::tempdir().expect("a folder");
-        let url = format!("sqlite:{}/billing.db", folder.path().display());
-        Self::start(&url, 1, Tables::Sqlite(folder))
+        Self::start(None, 1)
     }
 
     /// Two servers that share one database.
     async fn postgres() -> Self {
-        let database = Database::fresh("billing").await.expect("a database");
-        let url = database.url().to_owned();
-        Self::start(&url, 2, Tables::Postgres(database))
+        Self::start(Some(Database::fresh("billing").await.expect("a database")), 2)
     }
 
-    fn start(url: &str, servers: usize, tables: Tables) -> Self {
-        let config = fs::read_to_string(Path::new(EXAMPLE).join("ichido.toml")).expect("there");
-        let config = config
-            .replace("sqlite:billing.db", url)
-            .replace("\"sqlite/", &format!("\"{EXAMPLE}/sqlite/"))
-            .replace("\"postgres/", &format!("\"{EXAMPLE}/postgres/"))
-            .replace("env:STRIPE_WEBHOOK_SECRET", "env:SECRET");
-        let site = Site::new(&config);
-        if let Tables::Postgres(_) = tables {
+    fn start(database: Option<Database>, servers: usize) -> Self {
+        let site = Site::billing(database.as_ref().map(|database| database.url().to_owned()));
+        if database.is_some() {
             let (code, text) = site.run(&["migrate", "--app"]);
             assert_eq!(code, Some(0), "{text}");
         }
         let servers = (0..servers).map(|_| site.serve()).collect();
-        Self { site, servers, tables }
+        Self { site, servers, database }
+    }
+
+    /// The file, to look into it.
+    fn file(&self) -> rusqlite::Connection {
+        rusqlite::Connection::open(self.site.path().join("billing.db")).expect("opens")
     }
 
     /// Posts a body, signed, to one of the servers; gives status and body.
@@ -84,14 +73,13 @@ impl World {
     /// A number from the tables. `{i}` is what the inbox's tables begin with.
     async fn count(&self, from: &str) -> i64 {
         let sql = format!("SELECT count(*) FROM {from}");
-        match &self.tables {
-            Tables::Sqlite(folder) => {
+        match &self.database {
+            None => {
                 let sql = sql.replace("{i}outbox", "outbox").replace("{i}", "ichido_");
-                let file = folder.path().join("billing.db");
-                let database = rusqlite::Connection::open(file).expect("opens");
+                let database = self.file();
                 database.query_row(&sql, [], |row| row.get(0)).expect(&sql)
             }
-            Tables::Postgres(database) => {
+            Some(database) => {
                 let client = database.client().await.expect("connects");
                 let sql = sql.replace("{i}", "ichido.");
                 client.query_one(&sql, &[]).await.expect(&sql).get(0)
@@ -101,15 +89,14 @@ impl World {
 
     /// The stored bodies, sorted.
     async fn bodies(&self) -> Vec<Vec<u8>> {
-        let mut bodies: Vec<Vec<u8>> = match &self.tables {
-            Tables::Sqlite(folder) => {
-                let file = folder.path().join("billing.db");
-                let database = rusqlite::Connection::open(file).expect("opens");
+        let mut bodies: Vec<Vec<u8>> = match &self.database {
+            None => {
+                let database = self.file();
                 let mut all = database.prepare("SELECT body FROM ichido_delivery").expect("SQL");
                 let rows = all.query_map([], |row| row.get(0)).expect("reads");
                 rows.map(|body| body.expect("bytes")).collect()
             }
-            Tables::Postgres(database) => {
+            Some(database) => {
                 let client = database.client().await.expect("connects");
                 let sql = "SELECT body FROM ichido.delivery";
                 let rows = client.query(sql, &[]).await.expect("reads");

@@ -91,8 +91,8 @@ fn eight_deliveries_to_two_servers_on_one_database_are_one_effect() {
             let address = servers[n % 2].address;
             scope.spawn(move || pay(address, 1).expect("an answer"))
         };
-        let sent: Vec<_> = (0..8).map(send).collect();
-        sent.into_iter().map(|one| one.join().expect("no panic")).collect()
+        let deliveries: Vec<_> = (0..8).map(send).collect();
+        deliveries.into_iter().map(|one| one.join().expect("no panic")).collect()
     });
     outcomes.sort();
     let duplicate = (200, r#"{"outcome":"duplicate"}"#.to_owned());
@@ -118,7 +118,10 @@ fn burst_with_kills(site: &Site) {
                     if number >= EVENTS {
                         return;
                     }
-                    while !matches!(pay(*address.lock().unwrap(), number), Some((200, _))) {
+                    while !matches!(
+                        pay(*address.lock().expect("not poisoned"), number),
+                        Some((200, _))
+                    ) {
                         assert!(Instant::now() < end, "event {number} is never answered");
                         thread::park_timeout(Duration::from_millis(5));
                     }
@@ -134,7 +137,7 @@ fn burst_with_kills(site: &Site) {
             }
             server.kill();
             server = site.serve();
-            *address.lock().unwrap() = server.address;
+            *address.lock().expect("not poisoned") = server.address;
         }
         while answered.load(Ordering::SeqCst) < EVENTS {
             assert!(Instant::now() < end, "the burst does not end");

@@ -90,7 +90,12 @@ impl Site {
 
     /// Starts `serve` on a free port and waits for its `listening` line.
     pub(crate) fn serve(&self) -> Server {
-        let mut command = self.command(&["serve", "--listen", "127.0.0.1:0"]);
+        self.serve_on("127.0.0.1:0")
+    }
+
+    /// The same on an address of the caller's.
+    pub(crate) fn serve_on(&self, address: &str) -> Server {
+        let mut command = self.command(&["serve", "--listen", address]);
         let mut child = command.stderr(Stdio::piped()).spawn().expect("starts");
         let stderr = BufReader::new(child.stderr.take().expect("piped"));
         let log = Arc::new(Mutex::new(String::new()));

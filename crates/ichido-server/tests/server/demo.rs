@@ -1,5 +1,7 @@
 //! `ichido demo` and `ichido send` from outside.
 
+use std::thread;
+
 use crate::common::{AWAY, Site};
 
 const STRIPE: &str = r#"
@@ -47,4 +49,58 @@ fn send_counts_repeats_as_duplicates_and_fails_when_it_is_refused() {
     assert_eq!(code, Some(1));
     assert_eq!(json(&text)["statuses"]["400"], 100, "{text}");
     assert!(!text.contains("another"), "{text}");
+}
+
+#[test]
+fn the_default_event_of_every_provider_verifies_under_its_own_id_and_type() {
+    // 24 bytes in base64, as Standard Webhooks wants them; text to everyone else.
+    let secret = "whsec_MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIz";
+    let types = [
+        ("github", "push"),
+        ("shopify", "orders/create"),
+        ("slack", "app_mention"),
+        ("standard-webhooks", "contact.created"),
+        ("stripe", "invoice.paid"),
+        ("svix", "contact.created"),
+    ];
+    let endpoint = |(name, _): &(&str, &str)| {
+        format!("[endpoint.{name}]\nprovider = \"{name}\"\nsecrets = [\"file:secret\"]\n")
+    };
+    let endpoints = types.iter().map(endpoint).collect::<String>();
+    let config = format!("[database]\nurl = \"sqlite:inbox.db\"\n{endpoints}");
+    let site = Site::new(&config).file("secret", secret);
+    let server = site.serve();
+    for (name, event_type) in types {
+        let url = format!("http://{}/webhooks/{name}", server.address);
+        let options = ["send", "--provider", name, "--url", &url, "--secret", "file:secret"];
+        let (code, text) = site.run(&[&options[..], &["--count", "3", "--json"]].concat());
+        assert_eq!(code, Some(0), "{name}: {text}");
+        assert_eq!(json(&text)["outcomes"]["ignored"], 3, "{name}: {text}");
+        let (_, stats) = site.run(&["stats", "--json"]);
+        let rows = json(&stats)["received_last_hour"].as_array().expect("a list").clone();
+        let row = rows.iter().find(|row| row["endpoint"] == name).expect("received");
+        assert_eq!((&row["event_type"], &row["count"]), (&event_type.into(), &3.into()));
+    }
+}
+
+#[test]
+fn send_with_retry_waits_for_a_server_that_is_not_there_yet() {
+    let site = Site::new(STRIPE);
+    let port = ichido_testkit::free_port().expect("a port");
+    let url = format!("http://127.0.0.1:{port}/webhooks/shop");
+    let address = format!("127.0.0.1:{port}");
+    let (code, text) = thread::scope(|scope| {
+        let send = ["send", "--url", &url, "--secret", "env:SECRET", "--retry", "--json"];
+        let sent = scope.spawn(|| site.run(&send));
+        // The first request of the sender finds nobody.
+        let early = std::net::TcpListener::bind(&address).expect("free");
+        drop(early.accept().expect("the sender"));
+        drop(early);
+        let _server = site.serve_on(&address);
+        sent.join().expect("no panic")
+    });
+    assert_eq!(code, Some(0), "{text}");
+    let summary = json(&text);
+    assert!(summary["resent"].as_u64().expect("a number") > 0, "{text}");
+    assert_eq!(summary["outcomes"]["ignored"], 1, "{text}");
 }
