@@ -89,15 +89,15 @@ fn send_with_retry_waits_for_a_server_that_is_not_there_yet() {
     let port = ichido_testkit::free_port().expect("a port");
     let url = format!("http://127.0.0.1:{port}/webhooks/shop");
     let address = format!("127.0.0.1:{port}");
+    let options = ["send", "--url", &url, "--secret", "env:SECRET", "--retry", "--json"];
     let (code, text) = thread::scope(|scope| {
-        let send = ["send", "--url", &url, "--secret", "env:SECRET", "--retry", "--json"];
-        let sent = scope.spawn(|| site.run(&send));
+        let sender = scope.spawn(|| site.run(&options));
         // The first request of the sender finds nobody.
         let early = std::net::TcpListener::bind(&address).expect("free");
         drop(early.accept().expect("the sender"));
         drop(early);
         let _server = site.serve_on(&address);
-        sent.join().expect("no panic")
+        sender.join().expect("no panic")
     });
     assert_eq!(code, Some(0), "{text}");
     let summary = json(&text);
