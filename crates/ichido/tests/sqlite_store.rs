@@ -143,6 +143,33 @@ async fn beside_a_handler_that_holds_the_writer_others_are_busy_in_time_and_lose
 }
 
 #[tokio::test]
+async fn a_handler_that_rolls_everything_back_is_refused_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let inbox = open(config(folder.path()), |e| {
+        e.on("*", |tx: &mut Tx<'_>, event: &Event| -> Result<(), BoxError> {
+            book(tx, event)?;
+            if event.id.starts_with("bad") {
+                tx.execute_batch("CREATE TABLE t (n UNIQUE)")?;
+                let undo = "INSERT INTO t VALUES (1); INSERT OR ROLLBACK INTO t VALUES (1)";
+                drop(tx.execute_batch(undo));
+                // Would be a commit of its own, now that there is no transaction.
+                drop(book(tx, event));
+            }
+            Ok(())
+        })
+    })
+    .await;
+    let ids: Vec<_> =
+        (0..30).map(|n| format!("{}_{n}", if n % 10 == 5 { "bad" } else { "good" })).collect();
+    let all = futures_util::future::join_all(ids.iter().map(|id| deliver(&inbox, id))).await;
+    for (id, taken) in ids.iter().zip(all) {
+        assert_eq!(taken.is_ok(), id.starts_with("good"), "{id}: {taken:?}");
+    }
+    assert_eq!(count(folder.path(), "ledger"), 27);
+    assert_eq!(count(folder.path(), "ichido_event"), 27);
+}
+
+#[tokio::test]
 async fn a_second_receiver_on_the_file_is_refused_by_name() {
     let folder = tempfile::tempdir().unwrap();
     let _first = open(config(folder.path()), |e| e).await;

@@ -1,7 +1,7 @@
 //! What keeps a handler inside its transaction and its time.
 //!
 //! While a handler runs, statements that would end or leave the transaction are refused when
-//! they are prepared, and SQL is interrupted when the time is up. A closure between two
+//! they are prepared, nothing can be committed, and SQL is interrupted when the time is up. A closure between two
 //! statements cannot be interrupted.
 
 use std::{
@@ -33,13 +33,15 @@ impl Watch {
         let running = Arc::new(AtomicBool::new(false));
         let deadline = Arc::new(AtomicU64::new(u64::MAX));
         let start = Instant::now();
-        let (ours, end) = (running.clone(), deadline.clone());
+        let (ours, end, commits) = (running.clone(), deadline.clone(), running.clone());
         connection.authorizer(Some(move |context: AuthContext<'_>| {
             if ours.load(Ordering::Relaxed) && leaves(&context.action) {
                 return Authorization::Deny;
             }
             Authorization::Allow
         }))?;
+        // A handler that rolled everything back and goes on would commit statement by statement.
+        connection.commit_hook(Some(move || commits.load(Ordering::Relaxed)))?;
         connection.progress_handler(
             STEPS,
             Some(move || micros(start.elapsed()) > end.load(Ordering::Relaxed)),

@@ -125,39 +125,59 @@ impl Thread {
     fn commit(&mut self, works: &mut VecDeque<Work>) {
         let began = Instant::now();
         let open = self.connection.execute_batch("BEGIN IMMEDIATE");
-        let mut answers = Vec::new();
-        while let Some(Work::Receive(_)) = works.front() {
-            let Some(Work::Receive(job)) = works.pop_front() else { break };
-            let Job { intake, answer, started } = *job;
-            started.store(true, Ordering::Release);
-            if answer.is_closed() {
+        let mut taken = Vec::new();
+        let mut ended = false;
+        while let Some(job) = next_delivery(works) {
+            job.started.store(true, Ordering::Release);
+            if job.answer.is_closed() {
                 continue;
             }
-            let taken = match &open {
-                Ok(()) => self.savepoint(&intake),
+            let answer = match &open {
+                Ok(()) => self.savepoint(&job.intake),
                 Err(error) => Err(file::error(error)),
             };
-            answers.push((answer, taken));
+            ended = open.is_ok() && self.connection.is_autocommit();
+            if ended {
+                self.broken(job, works, &mut taken);
+                break;
+            }
+            taken.push((job, answer));
             if began.elapsed() > GROUP_TIME {
                 break;
             }
         }
         let committed = match open {
-            Ok(()) => self.connection.execute_batch("COMMIT"),
-            Err(_) => Ok(()),
+            Ok(()) if !ended => self.connection.execute_batch("COMMIT"),
+            _ => Ok(()),
         };
         if committed.is_err() {
             // Perhaps it is still open, and what was registered in it is not.
             drop(self.connection.execute_batch("ROLLBACK"));
             self.receiver.endpoints.clear();
         }
-        for (answer, taken) in answers {
-            let taken = match &committed {
-                Ok(()) => taken,
+        for (job, answer) in taken {
+            let answer = match &committed {
+                Ok(()) => answer,
                 Err(error) => Err(file::error(error)),
             };
-            drop(answer.send(taken));
+            drop(job.answer.send(answer));
         }
+    }
+
+    /// A handler's `OR ROLLBACK` or `RAISE (ROLLBACK)` undid the whole transaction, its
+    /// neighbours included: it is refused, and they are done once more without it.
+    fn broken(
+        &mut self,
+        job: Box<Job>,
+        works: &mut VecDeque<Work>,
+        taken: &mut Vec<(Box<Job>, Answer)>,
+    ) {
+        self.receiver.endpoints.clear();
+        for (neighbour, _) in taken.drain(..).rev() {
+            works.push_front(Work::Receive(neighbour));
+        }
+        let why = "the handler rolled the whole transaction back: use OR ABORT or RAISE (ABORT)";
+        drop(job.answer.send(Err(Error::new(ErrorKind::Handler, why))));
     }
 
     fn savepoint(&mut self, intake: &Intake<dyn Run>) -> Answer {
@@ -180,5 +200,16 @@ impl Thread {
         let end = if ran.is_ok() { "COMMIT" } else { "ROLLBACK" };
         let ended = self.connection.execute_batch(end);
         ran.and(ended).map_err(failed)
+    }
+}
+
+/// The delivery at the front, unless a script is there.
+fn next_delivery(works: &mut VecDeque<Work>) -> Option<Box<Job>> {
+    match works.pop_front()? {
+        Work::Receive(job) => Some(job),
+        script @ Work::Script(..) => {
+            works.push_front(script);
+            None
+        }
     }
 }

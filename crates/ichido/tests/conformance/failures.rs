@@ -92,6 +92,23 @@ pub(crate) async fn a_message_without_a_route_is_kept_for_a_human<E: Engine>() {
     assert_eq!(engine.rows(outbox).await, ["Invoice|in_1|Booked"]);
     let dispatch = "SELECT destination, next_at FROM ichido.dispatch";
     assert_eq!(engine.rows(dispatch).await, ["|-"]);
+    assert_eq!(broken(&engine).await, ["message_without_route"]);
+}
+
+/// The names of the invariants that do not hold.
+async fn broken<E: Engine>(engine: &E) -> Vec<String> {
+    use ichido::Store;
+    let findings = engine.inbox().store().audit().await.unwrap();
+    findings.into_iter().map(|finding| finding.invariant).collect()
+}
+
+pub(crate) async fn the_audit_names_what_is_broken<E: Engine>() {
+    let engine = E::open(vec![billing::<E>(&[("*", BOOK)])]).await;
+    outcome(&engine, "billing", &event("evt_1", "invoice.paid", 5, 1)).await;
+    engine.rows("DELETE FROM ichido.done").await;
+    assert_eq!(broken(&engine).await, ["event_without_state"]);
+    engine.rows("DELETE FROM ichido.event").await;
+    assert!(broken(&engine).await.is_empty());
 }
 
 pub(crate) async fn a_flag_is_on_an_event_that_was_processed<E: Engine>() {

@@ -43,6 +43,7 @@ on_every_engine! {
         a_handler_that_takes_too_long_is_kept_with_that_reason,
         a_message_leaves_no_trace_when_its_handler_fails,
         a_message_without_a_route_is_kept_for_a_human,
+        the_audit_names_what_is_broken,
         a_flag_is_on_an_event_that_was_processed;
     bodies:
         odd_bodies_are_stored_byte_for_byte_and_acknowledged,
