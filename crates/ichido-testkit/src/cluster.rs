@@ -17,7 +17,7 @@ use nix::{
 use tempfile::TempDir;
 use tokio_postgres::NoTls;
 
-use crate::{free_port, user};
+use crate::{free_port, tls, user};
 
 /// How long a server may take to start or stop.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -48,9 +48,25 @@ impl Cluster {
     /// # Errors
     /// When no server binaries are found (set `ICHIDO_PG_BIN`), or they fail.
     pub async fn start(settings: &[(&str, &str)]) -> Result<Self> {
+        Self::start_in(folder()?, settings).await
+    }
+
+    /// The same, speaking TLS as `localhost` too. Also gives the file with the root certificate,
+    /// for `sslrootcert`.
+    ///
+    /// # Errors
+    /// As [`Cluster::start`].
+    pub async fn start_with_tls() -> Result<(Self, PathBuf)> {
+        let folder = folder()?;
+        let root = tls::write(folder.path())?;
+        let file = |name: &str| folder.path().join(name).display().to_string();
+        let (cert, key) = (file(tls::CERT), file(tls::KEY));
+        let settings = [("ssl", "on"), ("ssl_cert_file", &*cert), ("ssl_key_file", &*key)];
+        Ok((Self::start_in(folder, &settings).await?, root))
+    }
+
+    async fn start_in(folder: TempDir, settings: &[(&str, &str)]) -> Result<Self> {
         let bin = binaries()?;
-        let folder = tempfile::Builder::new().prefix("ichido-pg-").tempdir()?;
-        user::give(folder.path())?;
         let data = folder.path().join("data");
         let made = user::command(&bin.join("initdb"))?
             .args(["-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync", "-D"])
@@ -138,6 +154,13 @@ impl Drop for Cluster {
     fn drop(&mut self) {
         drop(self.stop(StopMode::Immediate));
     }
+}
+
+/// A folder that belongs to the server's user.
+fn folder() -> Result<TempDir> {
+    let folder = tempfile::Builder::new().prefix("ichido-pg-").tempdir()?;
+    user::give(folder.path())?;
+    Ok(folder)
 }
 
 fn pid(child: &Child) -> Pid {
