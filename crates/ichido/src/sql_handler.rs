@@ -112,6 +112,15 @@ const REFUSED: [&str; 23] = [
     "vacuum",
 ];
 
+/// Functions whose effect would outlive the transaction, on a connection that others get next.
+const REFUSED_ANYWHERE: [&str; 5] = [
+    "pg_advisory_lock",
+    "pg_advisory_lock_shared",
+    "pg_try_advisory_lock",
+    "pg_try_advisory_lock_shared",
+    "set_config",
+];
+
 impl SqlHandler {
     /// Reads `text`; `source` is its name in errors.
     ///
@@ -169,7 +178,14 @@ impl Draft {
                 return Err(format!("`{text}`: parameters have names here, as in `:event_id`"));
             }
             Token::Word(word) => {
-                if self.line.is_none() && REFUSED.contains(&word.to_ascii_lowercase().as_str()) {
+                let lower = word.to_ascii_lowercase();
+                if REFUSED_ANYWHERE.contains(&lower.as_str()) {
+                    return Err(format!(
+                        "{lower} is refused: its effect would outlive the transaction; \
+                         pg_advisory_xact_lock does not"
+                    ));
+                }
+                if self.line.is_none() && REFUSED.contains(&lower.as_str()) {
                     return Err(format!(
                         "{} is refused: a handler runs inside the inbox's transaction, which \
                          must not be ended or changed from within",
@@ -242,6 +258,13 @@ mod tests {
             assert!(refused.starts_with("h.sql:3: "), "{refused}");
             assert!(refused.contains("is refused"), "{refused}");
         }
+    }
+
+    #[test]
+    fn a_function_whose_effect_outlives_the_transaction_is_refused() {
+        let refused = parse("SELECT set_config('search_path', 'x', false)").expect_err("refused");
+        assert!(refused.contains("outlive"), "{refused}");
+        assert_eq!(texts("SELECT pg_advisory_xact_lock(1)").len(), 1);
     }
 
     #[test]

@@ -37,8 +37,6 @@ pub struct Config {
     pub waiting_max: usize,
     /// Group commits under way at once.
     pub committers: usize,
-    /// Prepared statements: faster, and only for connections without a pooler in between.
-    pub prepared: bool,
 }
 
 impl Config {
@@ -80,7 +78,6 @@ impl Config {
             receive_wait: RECEIVE_WAIT,
             waiting_max: WAITING_MAX,
             committers: COMMITTERS,
-            prepared: false,
         })
     }
 

@@ -179,6 +179,7 @@ impl Work<'_> {
         if self.keeps() {
             tx.batch_execute(AFTER_RECEIPT).await.map_err(lost)?;
         }
+        tx.touch();
         if let Err(error) = handler.run(tx, self.event).await {
             return Err(Failure::Handler(handler_text(&error)));
         }

@@ -19,11 +19,13 @@ use crate::{BoxError, Event};
 pub struct Tx {
     connection: Option<Object>,
     schema: Schema,
+    /// A handler in Rust had it: whatever it left in the session must not meet the next one.
+    touched: bool,
 }
 
 impl Tx {
     pub(super) fn new(connection: Object, schema: Schema) -> Self {
-        Self { connection: Some(connection), schema }
+        Self { connection: Some(connection), schema, touched: false }
     }
 
     /// Puts a note for a human on this event, which stays processed.
@@ -60,9 +62,22 @@ impl Tx {
         Ok(())
     }
 
-    /// The transaction ended on the server: the connection may serve others.
+    /// A handler in Rust is about to have it.
+    pub(super) fn touch(&mut self) {
+        self.touched = true;
+    }
+
+    /// The transaction ended on the server: the connection may serve others, cleaned of what a
+    /// handler may have set, locked or listened to. Nobody waits for that.
     pub(super) fn finish(mut self) {
-        drop(self.connection.take());
+        let Some(connection) = self.connection.take() else { return };
+        if self.touched {
+            tokio::spawn(async move {
+                if connection.batch_execute("DISCARD ALL").await.is_err() {
+                    drop(Object::take(connection));
+                }
+            });
+        }
     }
 
     /// Rolls back; the connection is closed where that does not work.

@@ -109,6 +109,31 @@ async fn a_deferred_constraint_that_holds_in_the_end_is_no_failure() {
     assert_eq!(taken.outcome, Outcome::Processed);
 }
 
+async fn leaves_a_trail(tx: &mut Tx, event: &Event) -> Result<(), BoxError> {
+    let path = tx.query_one("SHOW search_path", &[]).await?.get::<_, String>(0);
+    let locks = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' \
+                 AND pid = pg_backend_pid()";
+    let locks = tx.query_one(locks, &[]).await?.get::<_, i64>(0);
+    let trail = format!("{path} {locks}");
+    tx.execute("INSERT INTO seen VALUES ($1, $2)", &[&event.id, &trail]).await?;
+    tx.batch_execute("SET search_path = elsewhere; SELECT pg_advisory_lock(7)").await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_a_handler_leaves_in_the_session_does_not_meet_the_next_one() {
+    let db = Db::new().await;
+    db.client.batch_execute("CREATE TABLE public.seen (event_id text, path text)").await.unwrap();
+    let inbox = db.inbox(|e| e.on("*", leaves_a_trail));
+    for n in 0..20 {
+        let taken = deliver(&inbox, &format!("evt_{n}")).await.unwrap();
+        assert_eq!(taken.outcome, Outcome::Processed, "{:?}", taken.error);
+    }
+    let sql = "SELECT count(DISTINCT path), count(*) FROM seen";
+    let row = db.client.query_one(sql, &[]).await.unwrap();
+    assert_eq!((row.get::<_, i64>(0), row.get::<_, i64>(1)), (1, 20));
+}
+
 struct Book {
     amount: i32,
 }
