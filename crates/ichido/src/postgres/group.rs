@@ -3,12 +3,17 @@
 //! Each delivery is answered only after the transaction that holds it committed. Row by row is
 //! tried only after an error that blames a row, never after an outage.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::{
+    panic::AssertUnwindSafe,
+    sync::{Arc, Mutex, PoisonError},
+};
 
+use futures_util::FutureExt;
 use tokio::{
     sync::{Mutex as AsyncMutex, mpsc, oneshot},
     task::JoinHandle,
 };
+use tracing::error;
 
 use super::{
     Config,
@@ -106,7 +111,10 @@ async fn commit_all(core: Arc<Core>, waiting: Arc<AsyncMutex<mpsc::Receiver<Job>
         if jobs.is_empty() {
             return;
         }
-        commit(&core, jobs).await;
+        // Those who wait are told by the drop of their jobs; the next ones need a committer.
+        if AssertUnwindSafe(commit(&core, jobs)).catch_unwind().await.is_err() {
+            error!("a group commit panicked; its deliveries were not acknowledged");
+        }
     }
 }
 

@@ -191,7 +191,12 @@ impl Work<'_> {
         let why: String = why.replace('\0', "\u{fffd}").chars().take(ERROR_CHARS_MAX).collect();
         if !self.keeps() {
             tx.roll_back().await;
-            return Err(Error::new(ErrorKind::Handler, why));
+            // Late, COMMIT may have landed; the sender's next try will be a duplicate then.
+            return if late {
+                Err(Error::new(ErrorKind::Handler, why))
+            } else {
+                self.broken(why).await
+            };
         }
         let kept = async {
             tx.batch_execute(UNDO_HANDLER).await?;
@@ -216,7 +221,12 @@ impl Work<'_> {
         }
         match guard::commit(&tx, &self.stored.xid).await {
             Ended::Committed => {
-                tx.finish();
+                // A cancellation may still be on its way: it must not meet the next one.
+                if late {
+                    drop(tx);
+                } else {
+                    tx.finish();
+                }
                 Ok(self.outcome(Outcome::Accepted, Some(why)))
             }
             Ended::Failed(error) => Err(Error::new(ErrorKind::Unavailable, error)),
@@ -240,8 +250,8 @@ impl Work<'_> {
         }
     }
 
-    /// The handler ended the transaction itself. Nothing is acknowledged; where its own COMMIT
-    /// took the receipt along, a human is told, for the effect may be half of one.
+    /// The handler failed and nothing is acknowledged. Where its own COMMIT took the receipt along,
+    /// a human is told, for the effect may be half of one.
     async fn broken(&self, why: String) -> Result<Taken, Error> {
         if self.core.is_stored(self.stored.receipt).await.unwrap_or(false) {
             let reason =

@@ -5,6 +5,7 @@
 
 use std::{
     collections::{HashMap, VecDeque},
+    panic::{AssertUnwindSafe, catch_unwind},
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -16,6 +17,7 @@ use std::{
 
 use rusqlite::Connection;
 use tokio::sync::oneshot;
+use tracing::error;
 
 use super::{Config, Run, file, receive::Receiver, watch::Watch};
 use crate::{Error, ErrorKind, Intake, Taken};
@@ -100,7 +102,13 @@ impl Thread {
                     }
                     continue;
                 }
-                self.commit(&mut works);
+                let commit = AssertUnwindSafe(|| self.commit(&mut works));
+                if catch_unwind(commit).is_err() {
+                    // Those who wait are told by the drop of their jobs.
+                    error!("the writer panicked; its deliveries were not acknowledged");
+                    drop(self.connection.execute_batch("ROLLBACK"));
+                    self.receiver.endpoints.clear();
+                }
             }
         }
     }

@@ -39,11 +39,13 @@ async fn panics(tx: &mut Tx, event: &Event) -> Result<(), BoxError> {
 
 #[tokio::test]
 async fn a_handler_that_commits_is_not_acknowledged_and_a_human_is_told() {
-    let db = Db::new().await;
-    let inbox = db.inbox(|e| e.on("*", commits));
-    let refused = deliver(&inbox, "evt_1").await;
-    assert!(matches!(refused, Err(ReceiveError::Store(_))), "{refused:?}");
-    assert_eq!(db.count("ichido.flag").await, 1);
+    for on_failure in [OnFailure::Keep, OnFailure::Refuse] {
+        let db = Db::new().await;
+        let inbox = db.inbox(|e| e.on("*", commits).on_failure(on_failure));
+        let refused = deliver(&inbox, "evt_1").await;
+        assert!(matches!(refused, Err(ReceiveError::Store(_))), "{refused:?}");
+        assert_eq!(db.count("ichido.flag").await, 1, "{on_failure:?}");
+    }
 }
 
 #[tokio::test]
