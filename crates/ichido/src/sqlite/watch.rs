@@ -1,8 +1,8 @@
 //! What keeps a handler inside its transaction and its time.
 //!
 //! While a handler runs, statements that would end or leave the transaction are refused when
-//! they are prepared, nothing can be committed, and SQL is interrupted when the time is up. A closure between two
-//! statements cannot be interrupted.
+//! they are prepared, nothing can be committed, and SQL is interrupted when the time is up. A
+//! closure between two statements cannot be interrupted.
 
 use std::{
     sync::{

@@ -1,4 +1,5 @@
-//! What is PostgreSQL's own: the guard at COMMIT, lines that are cut, poolers, locks, TLS. The promise itself is in the conformance suite.
+//! What is PostgreSQL's own: the guard at COMMIT, lines that are cut, poolers, locks, TLS.
+//! The promise itself is in the conformance suite.
 #![expect(clippy::unwrap_used, reason = "a test fails where its set-up fails")]
 
 mod commit;
