@@ -68,6 +68,14 @@ pub struct EndpointSpec {
     pub answer_within: Duration,
 }
 
+impl EndpointSpec {
+    /// A receive is answered within this time: earlier than the provider gives up, and never
+    /// later than [`crate::RECEIVE_DEADLINE`].
+    pub fn receive_within(&self) -> Duration {
+        crate::RECEIVE_DEADLINE.min(self.answer_within.mul_f64(0.9))
+    }
+}
+
 /// Why an endpoint was refused at start.
 #[derive(Debug, thiserror::Error)]
 #[error("endpoint `{name}`: {problem}")]
@@ -266,11 +274,12 @@ fn refuse_contradictions(
              that still runs would be started again"
         ));
     }
-    if spec.mode == Mode::Sync && timeout >= spec.answer_within {
+    let ours = spec.receive_within();
+    if spec.mode == Mode::Sync && timeout >= ours {
         return Err(format!(
-            "handler_timeout ({timeout_s} s) must be below the {} s within which {} wants its \
-             answer: lower it, or use mode = \"async\"",
-            spec.answer_within.as_secs_f64(),
+            "handler_timeout ({timeout_s} s) must be below the {} s within which {} is answered: \
+             lower it, or use mode = \"async\"",
+            ours.as_secs_f64(),
             spec.provider
         ));
     }

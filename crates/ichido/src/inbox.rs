@@ -146,7 +146,7 @@ impl<S: Store> Inbox<S> {
     }
 
     async fn take(&self, intake: Intake<S::Handler>) -> Result<Vec<Taken>, Error> {
-        let within = RECEIVE_DEADLINE.min(intake.endpoint.answer_within.mul_f64(0.9));
+        let within = intake.endpoint.receive_within();
         let store = self.store.clone();
         let task = tokio::spawn(async move { store.receive(intake).await });
         match tokio::time::timeout(within, task).await {

@@ -158,7 +158,9 @@ impl<'e> Values<'e> {
         statement: &Statement,
     ) -> Result<(), tokio_postgres::Error> {
         let params: Vec<_> = statement.params.iter().map(|param| self.get(*param)).collect();
-        tx.query_typed(&statement.text, &params).await.map(drop)
+        // Rows are of no use here, and reading them could ask the server for their types, after
+        // COMMIT and by a named statement.
+        tx.execute_typed(&statement.text, &params).await.map(drop)
     }
 }
 

@@ -32,10 +32,15 @@ async fn somebody_elses_lock_does_not_fail_the_handler_with_the_receipts_lock_ti
 #[tokio::test]
 async fn a_pooler_in_transaction_mode_carries_both_ways_of_receiving() {
     let db = Db::new().await;
+    db.client.batch_execute("CREATE TYPE mood AS ENUM ('well')").await.unwrap();
     let bouncer = PgBouncer::start(db.database.url()).await.unwrap();
     let name = db.database.url().rsplit('/').next().unwrap();
     for mode in [Mode::Sync, Mode::Async] {
-        let inbox = open(&bouncer.url(name), |e| book(e).mode(mode));
+        // A type that no client knows, in a row that the handler returns.
+        let sql = "INSERT INTO ledger (event_id, amount) VALUES (:event_id, 1) \
+                   RETURNING 'well'::mood";
+        let sql = SqlHandler::parse("book", sql).unwrap();
+        let inbox = open(&bouncer.url(name), |e| e.on_sql("*", sql).mode(mode));
         let ids: Vec<_> = (0..200).map(|n| format!("{mode:?}_{n}")).collect();
         let all = join_all(ids.iter().map(|id| deliver(&inbox, id))).await;
         assert!(all.iter().all(Result::is_ok), "{:?}", all.iter().find(|a| a.is_err()));
