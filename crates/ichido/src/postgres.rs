@@ -7,6 +7,7 @@ mod batch;
 mod config;
 mod connect;
 mod core;
+mod duplicates;
 mod group;
 mod guard;
 mod handler;
@@ -64,10 +65,14 @@ impl Store for Postgres {
     }
 
     async fn receive(&self, intake: Intake<dyn Run>) -> Result<Vec<Taken>, Error> {
-        if intake.sync_handler().is_some() {
-            return Ok(vec![sync::receive(&self.core, &intake).await?]);
-        }
-        self.group.receive(intake).await
+        let endpoint = intake.endpoint.clone();
+        let taken = if intake.sync_handler().is_some() {
+            vec![sync::receive(&self.core, &intake).await?]
+        } else {
+            self.group.receive(intake).await?
+        };
+        duplicates::count(&self.core, &endpoint, &taken);
+        Ok(taken)
     }
 
     async fn check(&self) -> Result<(), Error> {
@@ -85,6 +90,7 @@ impl Store for Postgres {
 
     async fn close(&self) {
         self.group.close().await;
+        duplicates::flush(&self.core).await;
         self.core.pool.close();
     }
 }

@@ -15,6 +15,9 @@ pub struct Stats {
     pub flags: u64,
     /// Same key, other content.
     pub conflicts: u64,
+    /// Deliveries of events that were taken before, ever. Counted about a second late; a process
+    /// that is killed takes that second's along.
+    pub duplicates: u64,
     /// Received in the last hour, by endpoint and type, most frequent first; at most 50 rows.
     pub received_last_hour: Vec<TypeCount>,
     /// Messages that wait to leave.

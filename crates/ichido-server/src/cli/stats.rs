@@ -32,6 +32,7 @@ fn text(stats: &Stats) -> String {
         format!("needs review     {}", stats.needs_review),
         format!("flags            {}", stats.flags),
         format!("conflicts        {}", stats.conflicts),
+        format!("duplicates       {}", stats.duplicates),
         format!("outbox waiting   {}", stats.outbox_waiting),
         "received in the last hour".into(),
     ];

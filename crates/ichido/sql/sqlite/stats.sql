@@ -11,3 +11,5 @@ UNION ALL
 SELECT 'conflicts', count(*) FROM ichido_conflict
 UNION ALL
 SELECT 'outbox_waiting', count(*) FROM ichido_dispatch WHERE next_at IS NOT NULL
+UNION ALL
+SELECT 'duplicates', coalesce(sum(duplicates), 0) FROM ichido_endpoint

@@ -14,7 +14,7 @@ use tokio_postgres::{
 use tokio_postgres_rustls::MakeRustlsConnect;
 use uuid::Uuid;
 
-use super::{Config, Schema, batch::Suspect, connect};
+use super::{Config, Schema, batch::Suspect, connect, duplicates::Duplicates};
 use crate::{EndpointSpec, Error, Mode, OnFailure};
 
 const IS_STORED: &str = include_str!("../../sql/postgres/is_stored.sql");
@@ -33,6 +33,7 @@ pub(super) struct Core {
     pub(super) tls: MakeRustlsConnect,
     endpoints: RwLock<Vec<Arc<EndpointSpec>>>,
     registered: AtomicBool,
+    pub(super) duplicates: Duplicates,
 }
 
 impl Core {
@@ -43,6 +44,7 @@ impl Core {
             tls: connect::connector(config)?,
             endpoints: RwLock::default(),
             registered: AtomicBool::new(false),
+            duplicates: Duplicates::default(),
         })
     }
 

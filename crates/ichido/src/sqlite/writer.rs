@@ -9,7 +9,7 @@ use std::{
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
-        mpsc::{Receiver as Queue, SyncSender, TrySendError, sync_channel},
+        mpsc::{Receiver as Queue, RecvTimeoutError, SyncSender, TrySendError, sync_channel},
     },
     thread::JoinHandle,
     time::{Duration, Instant},
@@ -17,10 +17,10 @@ use std::{
 
 use rusqlite::Connection;
 use tokio::sync::oneshot;
-use tracing::error;
+use tracing::{debug, error};
 
 use super::{Config, Run, file, receive::Receiver, watch::Watch};
-use crate::{Error, ErrorKind, Intake, Taken};
+use crate::{Error, ErrorKind, Intake, Outcome, Taken};
 
 /// Deliveries in one transaction: where throughput stops to grow with more.
 const GROUP_DELIVERIES_MAX: usize = 50;
@@ -29,6 +29,9 @@ const GROUP_BYTES_MAX: usize = 1 << 20;
 /// A group that took this long is committed before the next delivery: slow handlers must not
 /// hold back the answers of those before them.
 const GROUP_TIME: Duration = Duration::from_millis(20);
+
+/// How late the count of duplicates may be.
+const COUNT_LATE: Duration = Duration::from_secs(1);
 
 type Answer = Result<Vec<Taken>, Error>;
 
@@ -61,7 +64,9 @@ impl Writer {
         let (queue, waiting) = sync_channel(waiting_max);
         let thread = std::thread::Builder::new()
             .name("ichido-writer".into())
-            .spawn(move || Thread { connection, receiver, waiting }.run())
+            .spawn(move || {
+                Thread { connection, receiver, waiting, duplicates: HashMap::new() }.run()
+            })
             .map_err(|e| Error::new(ErrorKind::Unavailable, "no thread").because(e))?;
         Ok(Self { queue, thread, waiting_max })
     }
@@ -89,11 +94,13 @@ struct Thread {
     connection: Connection,
     receiver: Receiver,
     waiting: Queue<Work>,
+    /// Duplicates by endpoint that the file has not been told of.
+    duplicates: HashMap<Arc<str>, usize>,
 }
 
 impl Thread {
     fn run(mut self) {
-        while let Ok(first) = self.waiting.recv() {
+        while let Some(first) = self.next() {
             let mut works = self.group(first);
             while !works.is_empty() {
                 if let Some(Work::Script(..)) = works.front() {
@@ -109,6 +116,36 @@ impl Thread {
                     drop(self.connection.execute_batch("ROLLBACK"));
                     self.receiver.endpoints.clear();
                 }
+            }
+        }
+    }
+
+    /// The next work; `None` when there will be none. Duplicates are counted meanwhile.
+    fn next(&mut self) -> Option<Work> {
+        if self.duplicates.is_empty() {
+            return self.waiting.recv().ok();
+        }
+        match self.waiting.recv_timeout(COUNT_LATE) {
+            Ok(work) => Some(work),
+            Err(RecvTimeoutError::Timeout) => {
+                self.count_duplicates();
+                self.waiting.recv().ok()
+            }
+            Err(RecvTimeoutError::Disconnected) => {
+                self.count_duplicates();
+                None
+            }
+        }
+    }
+
+    /// Writes the count, in whatever transaction is open. What cannot be written is forgotten:
+    /// it is a figure, not a receipt.
+    fn count_duplicates(&mut self) {
+        for (name, more) in self.duplicates.drain() {
+            let add = include_str!("../../sql/sqlite/duplicates_add.sql");
+            let added = self.connection.prepare_cached(add);
+            if let Err(error) = added.and_then(|mut add| add.execute((&*name, more))) {
+                debug!(%error, "duplicates were not counted");
             }
         }
     }
@@ -154,6 +191,11 @@ impl Thread {
                 break;
             }
         }
+        let duplicates = self.duplicates_among(&taken);
+        if !ended && duplicates < taken.len() {
+            // This group writes anyhow.
+            self.count_duplicates();
+        }
         let committed = match open {
             Ok(()) if !ended => self.connection.execute_batch("COMMIT"),
             _ => Ok(()),
@@ -170,6 +212,21 @@ impl Thread {
             };
             drop(job.answer.send(answer));
         }
+    }
+
+    /// Remembers the duplicates of a group, and gives the number of deliveries that are nothing
+    /// else.
+    fn duplicates_among(&mut self, taken: &[(Box<Job>, Answer)]) -> usize {
+        let mut only = 0;
+        for (job, answer) in taken {
+            let Ok(events) = answer else { continue };
+            let found = events.iter().filter(|event| event.outcome == Outcome::Duplicate).count();
+            only += usize::from(found == events.len());
+            if found > 0 {
+                *self.duplicates.entry(job.intake.endpoint.name.clone()).or_default() += found;
+            }
+        }
+        only
     }
 
     /// A handler's `OR ROLLBACK` or `RAISE (ROLLBACK)` undid the whole transaction, its

@@ -35,6 +35,7 @@ on_every_engine! {
         a_vouched_event_is_recorded_as_vouched_and_never_conflicts,
         an_exact_handler_runs_before_a_prefix_and_a_prefix_before_the_default,
         the_view_shows_one_row_an_event_with_what_became_of_it,
+        duplicates_are_counted_soon_and_at_the_latest_when_it_closes,
         a_closed_inbox_refuses;
     failures:
         a_refused_event_leaves_nothing_and_its_second_delivery_is_processed,

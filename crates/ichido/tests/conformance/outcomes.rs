@@ -135,3 +135,21 @@ pub(crate) async fn a_closed_inbox_refuses<E: Engine>() {
     let refused = receive(&engine, "billing", request).await;
     assert!(matches!(refused, Err(ReceiveError::Store(_))), "{refused:?}");
 }
+
+pub(crate) async fn duplicates_are_counted_soon_and_at_the_latest_when_it_closes<E: Engine>() {
+    use ichido::Store;
+    let engine = E::open(vec![billing::<E>(&[("*", BOOK)])]).await;
+    let body = event("evt_1", "invoice.paid", 5, 1);
+    for _ in 0..3 {
+        outcome(&engine, "billing", &body).await;
+    }
+    let counted = || async {
+        let stats = engine.inbox().store().stats().await.unwrap();
+        (stats.duplicates == 2).then_some(())
+    };
+    let deadline = std::time::Duration::from_secs(10);
+    ichido_testkit::eventually("2 duplicates counted", deadline, counted).await.unwrap();
+    outcome(&engine, "billing", &body).await;
+    engine.inbox().store().close().await;
+    assert_eq!(engine.rows("SELECT duplicates FROM ichido.endpoint").await, ["3"]);
+}

@@ -18,6 +18,8 @@ BEGIN
   UNION ALL
   SELECT 'conflicts', count(*) FROM ichido.conflict
   UNION ALL
+  SELECT 'duplicates', coalesce(sum(p.duplicates), 0) FROM ichido.endpoint p
+  UNION ALL
   SELECT 'repeated_digests', count(*) FROM ichido.signed_digest d WHERE d.repeats > 0
   UNION ALL
   SELECT s.name, s.value

@@ -29,6 +29,8 @@ CREATE TABLE ichido.endpoint (
   -- False where the provider's signature does not cover the event id.
   id_signed    boolean NOT NULL DEFAULT true,
   settings     jsonb NOT NULL DEFAULT '{}',
+  -- How many came so far; counted in lumps, so that a duplicate itself writes nothing.
+  duplicates   bigint NOT NULL DEFAULT 0,
   created_at   timestamptz NOT NULL DEFAULT now()
 );
 

@@ -9,6 +9,7 @@ CREATE TABLE ichido_endpoint (
   max_attempts INTEGER NOT NULL DEFAULT 10 CHECK (max_attempts > 0),
   id_signed    INTEGER NOT NULL DEFAULT 1,
   settings     TEXT NOT NULL DEFAULT '{}',
+  duplicates   INTEGER NOT NULL DEFAULT 0,
   created_at   TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ', 'now'))
 ) STRICT;
 
