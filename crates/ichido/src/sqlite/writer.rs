@@ -65,7 +65,7 @@ impl Writer {
         let thread = std::thread::Builder::new()
             .name("ichido-writer".into())
             .spawn(move || {
-                Thread { connection, receiver, waiting, duplicates: HashMap::new() }.run()
+                Thread { connection, receiver, waiting, duplicates: HashMap::new() }.run();
             })
             .map_err(|e| Error::new(ErrorKind::Unavailable, "no thread").because(e))?;
         Ok(Self { queue, thread, waiting_max })
