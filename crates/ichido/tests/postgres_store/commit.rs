@@ -2,8 +2,8 @@
 //! two effects.
 
 use ichido::{
-    ErrorKind, Inbox, Intake, Mode, Outcome, ReceiveError, SqlHandler, Verified,
-    postgres::{Postgres, Run, commit},
+    ErrorKind, Event, Inbox, Intake, Mode, Outcome, ReceiveError, SqlHandler, Verified,
+    postgres::{Postgres, Run, Tx, commit},
     verify::Timestamp,
 };
 use ichido_testkit::{Fault, Proxy};
@@ -15,9 +15,18 @@ fn book(endpoint: Billing) -> Billing {
     endpoint.on_sql("*", SqlHandler::parse("book", sql).unwrap())
 }
 
+async fn insert(tx: &mut Tx, event: &Event) -> Result<(), tokio_postgres::Error> {
+    tx.execute("INSERT INTO ledger VALUES ($1, 1)", &[&event.id]).await.map(drop)
+}
+
+/// The same in Rust: here only the guard and COMMIT are under way when the line is cut.
+fn book_in_rust(endpoint: Billing) -> Billing {
+    endpoint.on("*", insert)
+}
+
 /// Delivers over a line that is cut at COMMIT, twice more over a whole one, and checks that the
 /// effect is there once and that no answer was a lie.
-async fn cut(fault: Fault) -> Vec<Option<Outcome>> {
+async fn cut(fault: Fault, book: fn(Billing) -> Billing) -> Vec<Option<Outcome>> {
     let db = Db::new().await;
     let proxy = Proxy::start(db.port()).await.unwrap();
     let inbox = open(&db.through(proxy.port()), book);
@@ -39,15 +48,19 @@ async fn cut(fault: Fault) -> Vec<Option<Outcome>> {
 
 #[tokio::test]
 async fn a_commit_cut_before_the_server_is_not_acknowledged_and_the_retry_is_processed() {
-    let answers = cut(Fault::CutBeforeCommit).await;
-    assert_eq!(answers, [None, Some(Outcome::Processed)]);
+    for book in [book, book_in_rust] {
+        let answers = cut(Fault::CutBeforeCommit, book).await;
+        assert_eq!(answers, [None, Some(Outcome::Processed)]);
+    }
 }
 
 #[tokio::test]
 async fn a_commit_cut_after_the_server_is_found_on_a_fresh_connection() {
-    let answers = cut(Fault::CutAfterCommit).await;
-    // The proxy cuts COMMIT only; asking again goes through.
-    assert_eq!(answers, [Some(Outcome::Processed), Some(Outcome::Duplicate)]);
+    for book in [book, book_in_rust] {
+        let answers = cut(Fault::CutAfterCommit, book).await;
+        // The proxy cuts COMMIT only; asking again goes through.
+        assert_eq!(answers, [Some(Outcome::Processed), Some(Outcome::Duplicate)]);
+    }
 }
 
 fn take(inbox: &Inbox<Postgres>, id: &str) -> Intake<dyn Run> {
