@@ -234,3 +234,20 @@ async fn statistics_are_read_beside_a_running_receiver() {
     assert!(stats.oldest_age_seconds.is_some());
     assert_eq!(stats.received_last_hour.len(), 1);
 }
+
+#[tokio::test]
+async fn a_handler_can_be_tried_without_leaving_a_trace() {
+    let folder = tempfile::tempdir().unwrap();
+    let inbox = open(config(folder.path()), |e| e.on("*", book)).await;
+    let request = signed(&inbox, "evt_1", 0);
+    let verified = inbox.verify("billing", request, Timestamp::now()).unwrap();
+    let ichido::Verified::Delivery(intake) = verified else { panic!("a delivery") };
+    let mut file = Connection::open(folder.path().join("i.db")).unwrap();
+    let handler = ichido::SqlHandler::parse("h", "INSERT INTO ledger VALUES (:event_id)").unwrap();
+    let look = |file: &Connection| -> Result<i64, BoxError> {
+        Ok(file.query_row("SELECT count(*) FROM ledger", [], |row| row.get(0))?)
+    };
+    let seen = ichido::sqlite::testing::try_handler(&mut file, &handler, &intake.event(0), look);
+    assert_eq!(seen.unwrap(), 1);
+    assert_eq!(count(folder.path(), "ledger"), 0);
+}
