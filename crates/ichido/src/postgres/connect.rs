@@ -90,6 +90,12 @@ pub(super) fn database(error: &tokio_postgres::Error) -> Error {
     Error::new(kind, text(error))
 }
 
+/// The line is gone, or the server went away in the middle (57P01 to 57P03): whatever was under
+/// way may have happened or not.
+pub(super) fn is_lost(error: &tokio_postgres::Error) -> bool {
+    error.code().is_none_or(|code| code.code().starts_with("57P"))
+}
+
 /// SQLSTATE classes that blame the row and not the database: data exception, integrity
 /// constraint, program limit.
 pub(super) fn is_data(code: &str) -> bool {

@@ -29,6 +29,9 @@ const BATCH_DELIVERIES_MAX: usize = 50;
 /// Bytes of bodies in one transaction, so that a batch of large ones is not a burst.
 const BATCH_BYTES_MAX: usize = 1 << 20;
 
+/// The first try, and two more: the pool may hand out one more connection that has just died.
+const TRIES: u32 = 3;
+
 type Answer = Result<Vec<Taken>, Error>;
 
 struct Job {
@@ -160,17 +163,17 @@ async fn commit(core: &Core, jobs: Vec<Job>) {
 }
 
 /// Commits the deliveries; rows for each of them. A connection lost on the way leaves the
-/// outcome unknown, so it is asked once more on a fresh one: our own receipt ids are known again.
+/// outcome unknown, so it is asked again on a fresh one: our own receipt ids are known again.
 async fn store(core: &Core, intakes: &[&Intake<dyn Run>]) -> Result<Vec<Vec<Stored>>, Error> {
     let batch = Batch::new(intakes.iter().copied());
-    let mut tries = 2;
+    let mut tries = TRIES;
     let mut rows = loop {
         tries -= 1;
         let connection = core.connection().await?;
         match batch.receive(&connection, &core.schema).await {
             Ok(rows) => break rows.into_iter(),
             Err(error) if tries > 0 && is_unknown_endpoint(&error) => core.forget_registration(),
-            Err(_) if tries > 0 && connection.is_closed() => {}
+            Err(error) if tries > 0 && connect::is_lost(&error) => {}
             Err(error) => return Err(connect::database(&error)),
         }
     };

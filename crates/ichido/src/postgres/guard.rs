@@ -33,10 +33,7 @@ pub(super) async fn commit(tx: &Tx, xid: &str) -> Ended {
 pub(super) fn judge(answer: Result<(), tokio_postgres::Error>) -> Ended {
     match answer {
         Ok(()) => Ended::Committed,
-        // 57P01 to 57P03: the server went away in the middle, which tells as little.
-        Err(error) if error.code().is_some_and(|code| !code.code().starts_with("57P")) => {
-            Ended::Failed(connect::text(&error))
-        }
-        Err(_) => Ended::Unknown,
+        Err(error) if connect::is_lost(&error) => Ended::Unknown,
+        Err(error) => Ended::Failed(connect::text(&error)),
     }
 }

@@ -166,7 +166,7 @@ impl Work<'_> {
         match first_error(results) {
             Ok(()) => ended(guard::judge(committed)),
             // Everything travels together: the line may have died after COMMIT.
-            Err(error) if error.code().is_none() && committed.is_err() => {
+            Err(error) if connect::is_lost(&error) && committed.is_err() => {
                 warn!(event.id = %self.event.id, error = connect::text(&error), "connection lost");
                 Err(Failure::Unknown)
             }

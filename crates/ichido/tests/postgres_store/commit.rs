@@ -100,6 +100,18 @@ async fn a_callers_aborted_transaction_does_not_pass_for_committed() {
 }
 
 #[tokio::test]
+async fn an_async_delivery_whose_connection_was_ended_is_sent_again_on_a_fresh_one() {
+    let db = Db::new().await;
+    let inbox = db.inbox(|e| book(e).mode(Mode::Async));
+    assert_eq!(deliver(&inbox, "warm").await.unwrap().outcome, Outcome::Accepted);
+    let end = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
+               WHERE datname = current_database() AND pid <> pg_backend_pid()";
+    db.client.query(end, &[]).await.unwrap();
+    assert_eq!(deliver(&inbox, "evt_1").await.unwrap().outcome, Outcome::Accepted);
+    assert_eq!(db.count("ichido.work").await, 2);
+}
+
+#[tokio::test]
 async fn an_async_delivery_over_a_line_that_dies_is_never_acknowledged_without_its_row() {
     let db = Db::new().await;
     let proxy = Proxy::start(db.port()).await.unwrap();
