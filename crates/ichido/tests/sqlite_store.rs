@@ -114,7 +114,7 @@ async fn beside_a_handler_that_holds_the_writer_others_are_busy_in_time_and_lose
     let (held, ours) = (Arc::new(Barrier::new(2)), Arc::new(AtomicU32::new(0)));
     let (inside, runs) = (held.clone(), ours.clone());
     let mut config = config(folder.path());
-    config.receive_wait = Duration::from_millis(100);
+    config.receive_wait = Duration::from_millis(500);
     let inbox = open(config, |e| {
         e.on("*", move |tx: &mut Tx<'_>, event: &Event| {
             runs.fetch_add(1, Ordering::SeqCst);

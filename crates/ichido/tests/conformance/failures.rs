@@ -57,8 +57,8 @@ pub(crate) async fn a_duplicate_of_a_kept_event_does_not_run_the_handler_again<E
 
 pub(crate) async fn a_handler_that_takes_too_long_is_kept_with_that_reason<E: Engine>() {
     let handler = format!("{BOOK}; {}", E::FOREVER);
-    let endpoint = billing::<E>(&[("slow", &handler), ("*", BOOK)])
-        .handler_timeout(Duration::from_millis(200));
+    let endpoint =
+        billing::<E>(&[("slow", &handler), ("*", BOOK)]).handler_timeout(Duration::from_secs(1));
     let engine = E::open(vec![endpoint]).await;
     let taken = deliver(&engine, "billing", &event("evt_1", "slow", 5, 1)).await.unwrap();
     assert_eq!(taken.outcome, Outcome::Accepted);
