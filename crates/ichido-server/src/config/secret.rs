@@ -172,31 +172,60 @@ impl DatabaseUrl {
     }
 }
 
-/// The URL with its password, wherever it may stand, replaced by `***`.
+/// What of a URL's query may be shown: everything else may be a password under some spelling.
+const SHOWN: [&str; 16] = [
+    "application_name",
+    "channel_binding",
+    "connect_timeout",
+    "dbname",
+    "host",
+    "hostaddr",
+    "keepalives",
+    "keepalives_idle",
+    "keepalives_interval",
+    "load_balance_hosts",
+    "port",
+    "sslmode",
+    "sslrootcert",
+    "target_session_attrs",
+    "tcp_user_timeout",
+    "user",
+];
+const HIDDEN: &str = "***";
+
+/// The URL as far as it is known to hold no password; the rest is `***`.
 pub(crate) fn without_password(url: &str) -> String {
-    let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
+    if url.starts_with("sqlite:") {
+        return url.to_owned();
+    }
+    let parts = url.split_once("://").filter(|(scheme, _)| scheme.starts_with("postgres"));
+    let Some((scheme, rest)) = parts else { return HIDDEN.to_owned() };
+    let plain = |text: &str| text.chars().all(|c| c.is_alphanumeric() || "._-,:[]/%".contains(c));
+    // The last `@`: a password may hold one, or a `?`, that nobody encoded.
+    let (user, rest) = match rest.rsplit_once('@') {
+        None => (String::new(), rest),
+        Some((user, rest)) => match user.split_once(':') {
+            Some((user, _)) if plain(user) => (format!("{user}:{HIDDEN}@"), rest),
+            None if plain(user) => (format!("{user}@"), rest),
+            _ => (format!("{HIDDEN}@"), rest),
+        },
+    };
     let (place, query) = match rest.split_once('?') {
         Some((place, query)) => (place, Some(query)),
         None => (rest, None),
     };
-    // The last `@`: a password may hold one that nobody encoded.
-    let place = match place.rsplit_once('@') {
-        Some((user, host)) => match user.split_once(':') {
-            Some((user, _)) => format!("{user}:***@{host}"),
-            None => format!("{user}@{host}"),
-        },
-        None => place.to_owned(),
-    };
+    let place = if plain(place) { place } else { HIDDEN };
     let query = query.map_or(String::new(), |query| {
-        let hidden = query.split('&').map(|pair| match pair.split_once('=') {
-            Some((key, _)) if key.to_ascii_lowercase().contains("password") => {
-                format!("{key}=***")
+        let shown = query.split('&').map(|pair| match pair.split_once('=') {
+            Some((key, _)) if SHOWN.contains(&key) => pair.to_owned(),
+            Some((key, _)) if key.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') => {
+                format!("{key}={HIDDEN}")
             }
-            _ => pair.to_owned(),
+            _ => HIDDEN.to_owned(),
         });
-        format!("?{}", hidden.collect::<Vec<_>>().join("&"))
+        format!("?{}", shown.collect::<Vec<_>>().join("&"))
     });
-    format!("{scheme}://{place}{query}")
+    format!("{scheme}://{user}{place}{query}")
 }
 
 #[cfg(test)]
@@ -212,8 +241,20 @@ mod tests {
     #[test]
     fn a_password_is_hidden_wherever_it_stands() {
         let shown = without_password("postgres://u:p@ss@h/d?password=geheim&x=1");
-        assert_eq!(shown, "postgres://u:***@h/d?password=***&x=1");
+        assert_eq!(shown, "postgres://u:***@h/d?password=***&x=***");
         assert_eq!(without_password("sqlite:a.db"), "sqlite:a.db");
+        for url in [
+            "host=127.0.0.1 user=u password=geheim",
+            "postgres:/u:geheim@h/x",
+            "postgres://u:ge?heim@h/x",
+            "postgres://h/x?pass%77ord=geheim",
+            "mysql://u:geheim@h/x",
+            "postgres://u@x:geheim@h/x",
+        ] {
+            assert!(!without_password(url).contains("heim"), "{url}: {}", without_password(url));
+        }
+        let harmless = "postgres://u@[::1]:5432/d?sslmode=verify-full&application_name=a";
+        assert_eq!(without_password(harmless), harmless);
     }
 
     #[test]

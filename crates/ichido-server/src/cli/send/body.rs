@@ -1,7 +1,8 @@
 //! The bodies of test events: one sensible default a provider, or the user's own file.
 //!
 //! A body of the user's own must never be changed where it need not be: without an id or a type
-//! to set it is sent byte for byte.
+//! to set it is sent byte for byte. Two bodies of one event must never differ, as the second
+//! would be a conflict and not the retry that it stands for.
 
 use std::{fs, path::Path};
 
@@ -37,14 +38,18 @@ pub(super) struct Bodies {
     /// The type, if the user named one.
     named_type: Option<String>,
     own: Option<Bytes>,
+    /// When its events were created, in Unix seconds.
+    created: i64,
 }
 
 impl Bodies {
-    /// Bodies for `provider`, from the file `data` if there is one.
+    /// Bodies for `provider`, from the file `data` if there is one; default ones say that they
+    /// were created at `created`, in Unix seconds.
     pub(super) fn new(
         provider: &str,
         named_type: Option<String>,
         data: Option<&Path>,
+        created: i64,
     ) -> anyhow::Result<Self> {
         let own = match data {
             None => None,
@@ -55,7 +60,7 @@ impl Bodies {
         };
         let places = places(provider);
         let event_type = named_type.clone().unwrap_or_else(|| places.default_type.to_owned());
-        Ok(Self { provider: provider.to_owned(), places, event_type, named_type, own })
+        Ok(Self { provider: provider.to_owned(), places, event_type, named_type, own, created })
     }
 
     /// The event type for providers that say it in a header.
@@ -82,7 +87,7 @@ impl Bodies {
     }
 
     fn default_body(&self, id: &str) -> Value {
-        let (kind, now) = (&self.event_type, jiff_seconds());
+        let (kind, now) = (&self.event_type, self.created);
         let unique = id.strip_prefix("evt_").unwrap_or(id);
         match self.provider.as_str() {
             "stripe" => json!({
@@ -103,7 +108,7 @@ impl Bodies {
                 "action": "created", "sender": { "login": "octocat" },
                 "repository": { "id": 1_296_269, "full_name": "octocat/Hello-World" },
             }),
-            "shopify" => json!({ "id": fastrand::u32(1..), "total_price": "12.00" }),
+            "shopify" => json!({ "id": number(unique), "total_price": "12.00" }),
             _ => json!({ "type": kind, "timestamp": now, "data": { "id": unique } }),
         }
     }
@@ -119,8 +124,9 @@ fn invoice_status(event_type: &str) -> &'static str {
     }
 }
 
-fn jiff_seconds() -> i64 {
-    ichido_verify::Timestamp::now().as_second()
+/// A number that is the same for the same text; no two need differ.
+fn number(text: &str) -> u32 {
+    text.bytes().fold(1, |sum, byte| sum.wrapping_mul(31).wrapping_add(byte.into()))
 }
 
 /// Sets the member at `path`, whose parents have to be there.
@@ -143,7 +149,7 @@ mod tests {
     fn a_body_of_ones_own_is_sent_byte_for_byte_unless_something_has_to_be_set() {
         let file = tempfile::NamedTempFile::new().expect("a file");
         fs::write(file.path(), "{ \"id\" : \"evt_mine\", \"n\": 1.50 }").expect("written");
-        let bodies = Bodies::new("stripe", None, Some(file.path())).expect("read");
+        let bodies = Bodies::new("stripe", None, Some(file.path()), 0).expect("read");
         let kept = bodies.body("evt_1", true).expect("kept");
         assert_eq!(kept, fs::read(file.path()).expect("there"));
         let set: Value =
@@ -153,11 +159,24 @@ mod tests {
 
     #[test]
     fn every_default_invoice_has_an_id_of_its_own() {
-        let bodies = Bodies::new("stripe", None, None).expect("made");
+        let bodies = Bodies::new("stripe", None, None, 0).expect("made");
         let invoice = |id| -> Value {
             let body = bodies.body(id, false).expect("made");
             serde_json::from_slice::<Value>(&body).expect("JSON")["data"]["object"]["id"].clone()
         };
         assert_ne!(invoice("evt_1"), invoice("evt_2"));
+    }
+
+    #[test]
+    fn a_repeat_has_the_bytes_of_the_first() {
+        for provider in ["stripe", "slack", "github", "shopify", "svix", "standard-webhooks"] {
+            let body = || {
+                let bodies = Bodies::new(provider, None, None, 1_767_225_600).expect("made");
+                bodies.body("evt_1", false).expect("made")
+            };
+            assert_eq!(body(), body(), "{provider}");
+        }
+        let bodies = Bodies::new("stripe", None, None, 7).expect("made");
+        assert_eq!(bodies.default_body("evt_1")["created"], 7);
     }
 }

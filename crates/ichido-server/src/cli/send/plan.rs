@@ -9,6 +9,10 @@ use ichido_verify::{Request, Secret, Settings, Timestamp, Verifier};
 
 use super::{Args, body::Bodies};
 
+/// When an event with an id of the user's own says that it was created (1 January 2026), in Unix
+/// seconds: always the same, so that a second `send` of that id is a retry and not a conflict.
+const CREATED: i64 = 1_767_225_600;
+
 /// The deliveries of one `send`, given out one by one.
 pub(super) struct Plan {
     verifier: Verifier,
@@ -34,7 +38,10 @@ impl Plan {
         let secret = args.secret.read().map_err(anyhow::Error::msg)?;
         let secrets = [Secret::new(secret)];
         let verifier = Verifier::new(&args.provider, &Settings::default(), &secrets)?;
-        let bodies = Bodies::new(&args.provider, args.event_type.clone(), args.data.as_deref())?;
+        // Asked once: a repeat that is made a second later still has the bytes of the first.
+        let created = if args.id.is_some() { CREATED } else { Timestamp::now().as_second() };
+        let (event_type, data) = (args.event_type.clone(), args.data.as_deref());
+        let bodies = Bodies::new(&args.provider, event_type, data, created)?;
         let id = args.id.clone().unwrap_or_else(|| format!("evt_{:012x}", fastrand::u64(..) >> 16));
         let plan = Self {
             verifier,
