@@ -2,9 +2,10 @@
 //! the driver.
 //!
 //! In the order of the data: [`Config`], `file` (opening, migrations, the lock), `writer` (the
-//! queue and group commit), `receive` (the statements of a delivery), `handler` (what runs). It
-//! must never acknowledge what a COMMIT has not made durable.
+//! queue and group commit), `receive` (the statements of a delivery), `attempt` (one run of a
+//! handler), `handler` (what runs). It must never acknowledge what a COMMIT has not made durable.
 
+mod attempt;
 mod config;
 mod file;
 mod handler;
@@ -73,7 +74,7 @@ impl Sqlite {
     }
 
     /// Runs a script of the user's own, such as the schema of the business tables, in one
-    /// transaction.
+    /// transaction of ours: BEGIN and COMMIT in it are refused.
     ///
     /// # Errors
     /// When a statement fails: nothing of the script stays. Cancel safety: the script runs to its
@@ -120,7 +121,7 @@ impl Store for Sqlite {
     async fn receive(&self, intake: Intake<dyn Run>) -> Result<Vec<Taken>, Error> {
         let (answer, mut committed) = oneshot::channel();
         let started = Arc::new(AtomicBool::new(false));
-        self.send(Work::Receive(Box::new(Job { intake, answer, started: started.clone() })))?;
+        self.send(Work::Receive(Box::new(Job::new(intake, answer, started.clone()))))?;
         let waited = tokio::time::timeout(self.receive_wait, &mut committed).await;
         match waited {
             Ok(taken) => taken.unwrap_or_else(|_| Err(closed())),

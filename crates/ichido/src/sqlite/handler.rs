@@ -56,7 +56,7 @@ impl std::fmt::Debug for Tx<'_> {
     }
 }
 
-/// A handler whose type is forgotten.
+/// A handler: a closure or a file of SQL, whose type is forgotten.
 pub trait Run: Send + Sync {
     /// Applies the event.
     ///
@@ -65,15 +65,13 @@ pub trait Run: Send + Sync {
     fn run(&self, tx: &mut Tx<'_>, event: &Event) -> Result<(), BoxError>;
 }
 
-struct Closure<F>(F);
-
-impl<F, E> Run for Closure<F>
+impl<F, E> Run for F
 where
     F: Fn(&mut Tx<'_>, &Event) -> Result<(), E> + Send + Sync,
     E: Into<BoxError>,
 {
     fn run(&self, tx: &mut Tx<'_>, event: &Event) -> Result<(), BoxError> {
-        (self.0)(tx, event).map_err(Into::into)
+        self(tx, event).map_err(Into::into)
     }
 }
 
@@ -93,7 +91,7 @@ impl Endpoint<Sqlite> {
         pattern: &str,
         handler: impl Fn(&mut Tx<'_>, &Event) -> Result<(), E> + Send + Sync + 'static,
     ) -> Self {
-        self.target(pattern, Target::Handler(Arc::new(Closure(handler))))
+        self.target(pattern, Target::Handler(Arc::new(handler)))
     }
 
     /// Adds a file of SQL as the handler for `pattern`.

@@ -1,21 +1,21 @@
 //! The statements of one delivery, inside the writer's transaction and a savepoint of their own.
 //!
 //! The event key is the judge: a handler runs only for an event that this call inserted. After a
-//! failure nothing of the handler stays, and with `keep` the event waits with its error.
+//! failure nothing of the handler stays, and with `keep` the event waits with its error; also
+//! when the failure took the whole transaction along, in the one after it.
 
-use std::{
-    collections::HashMap,
-    panic::{AssertUnwindSafe, catch_unwind},
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use ichido_verify::Provenance;
 use rusqlite::{Connection, OptionalExtension, params};
-use tracing::warn;
 use uuid::Uuid;
 
-use super::{Run, Tx, file, time, watch::Watch};
+use super::{
+    Run,
+    attempt::{Why, attempt},
+    file, time,
+    watch::Watch,
+};
 use crate::{EndpointSpec, Error, ErrorKind, Intake, Mode, OnFailure, Outcome, Route, Taken};
 
 macro_rules! sql {
@@ -28,12 +28,39 @@ macro_rules! sql {
 const ERROR_CHARS_MAX: usize = 1_000;
 /// A kept event is due again after up to this, so that those of one outage come apart.
 const RETRY_JITTER: Duration = Duration::from_secs(2);
+/// What is said of a handler that lost the transaction and told nobody.
+const ROLLED_BACK: &str =
+    "the handler rolled the whole transaction back: use OR ABORT or RAISE (ABORT)";
 
 /// What the writer knows beside its connection.
 pub(super) struct Receiver {
     pub(super) watch: Watch,
     /// Ids of endpoints that are registered for certain.
     pub(super) endpoints: HashMap<Arc<str>, i64>,
+}
+
+/// Why a delivery was not taken.
+pub(super) enum Failed {
+    /// Its savepoint must be rolled back.
+    Delivery(Error),
+    /// Its handler failed, and the whole transaction is gone with it: SQL that writes takes it
+    /// along when it is interrupted, and so does `OR ROLLBACK`.
+    Transaction(String),
+}
+
+impl From<Error> for Failed {
+    fn from(error: Error) -> Self {
+        Self::Delivery(error)
+    }
+}
+
+impl Failed {
+    pub(super) fn into_error(self) -> Error {
+        match self {
+            Self::Delivery(error) => error,
+            Self::Transaction(why) => Error::new(ErrorKind::Handler, why),
+        }
+    }
 }
 
 /// One event on its way in.
@@ -43,18 +70,22 @@ struct One<'o> {
     endpoint: i64,
     now: &'o str,
     index: usize,
+    /// Why its handler failed in a transaction that is gone; it is not run again.
+    failed: Option<&'o str>,
 }
 
 impl Receiver {
-    /// Takes a delivery. An error means that its savepoint must be rolled back.
+    /// Takes a delivery. `handler_failed`: it was tried before, and its handler is not run again.
     pub(super) fn receive(
         &mut self,
         connection: &Connection,
         intake: &Intake<dyn Run>,
-    ) -> Result<Vec<Taken>, Error> {
+        handler_failed: Option<&str>,
+    ) -> Result<Vec<Taken>, Failed> {
         let endpoint = self.endpoint(connection, &intake.endpoint)?;
         let now = time::now();
-        let one = |index| One { connection, intake, endpoint, now: &now, index };
+        let one =
+            |index| One { connection, intake, endpoint, now: &now, index, failed: handler_failed };
         let failed = |e: rusqlite::Error| file::error(&e);
         let mut fresh = Vec::with_capacity(intake.routes.len());
         for index in 0..intake.routes.len() {
@@ -105,7 +136,7 @@ impl Receiver {
         Ok(id)
     }
 
-    fn route(&self, one: &One<'_>) -> Result<Taken, Error> {
+    fn route(&self, one: &One<'_>) -> Result<Taken, Failed> {
         let failed = |e: rusqlite::Error| file::error(&e);
         let order_key = one.intake.delivery.events[one.index].order_key();
         let id = one.id();
@@ -143,7 +174,7 @@ impl Receiver {
     }
 
     /// Runs the handler in the receive transaction.
-    fn run(&self, one: &One<'_>, handler: &dyn Run) -> Result<Taken, Error> {
+    fn run(&self, one: &One<'_>, handler: &dyn Run) -> Result<Taken, Failed> {
         let failed = |e: rusqlite::Error| file::error(&e);
         let id = one.id();
         let row = params![id.as_bytes(), one.endpoint, "processed", one.now];
@@ -152,55 +183,34 @@ impl Receiver {
         if keep {
             one.connection.execute_batch("SAVEPOINT ichido_handler").map_err(failed)?;
         }
-        let why = match self.guarded(one, handler) {
+        let result = match one.failed {
+            Some(why) => Err(Why { text: why.to_owned(), ours: false }),
+            None => attempt(&self.watch, one.connection, one.intake, one.index, handler),
+        };
+        let lost = one.connection.is_autocommit();
+        let why = match result {
+            Ok(()) if lost => ROLLED_BACK.to_owned(),
             Ok(()) => {
                 if keep {
                     one.connection.execute_batch("RELEASE ichido_handler").map_err(failed)?;
                 }
                 return Ok(one.taken(Outcome::Processed, None));
             }
-            Err(why) => why.chars().take(ERROR_CHARS_MAX).collect::<String>(),
+            Err(why) if why.ours => {
+                return Err(Error::new(ErrorKind::Unavailable, why.text).into());
+            }
+            Err(why) => why.text.chars().take(ERROR_CHARS_MAX).collect(),
         };
+        if lost {
+            return Err(Failed::Transaction(why));
+        }
         if !keep {
-            return Err(Error::new(ErrorKind::Handler, why));
+            return Err(Error::new(ErrorKind::Handler, why).into());
         }
         let undo = "ROLLBACK TO ichido_handler; RELEASE ichido_handler";
         one.connection.execute_batch(undo).map_err(failed)?;
         one.keep(&why).map_err(failed)?;
         Ok(one.taken(Outcome::Accepted, Some(why)))
-    }
-
-    /// The handler's own part: its errors, panics and time.
-    fn guarded(&self, one: &One<'_>, handler: &dyn Run) -> Result<(), String> {
-        let limit = one.intake.endpoint.handler_timeout;
-        let event = one.intake.event(one.index);
-        let began = Instant::now();
-        let result = self.watch.over(limit, || {
-            let mut tx = Tx(one.connection);
-            catch_unwind(AssertUnwindSafe(|| handler.run(&mut tx, &event)))
-        });
-        let took = began.elapsed();
-        if took > limit {
-            warn!(
-                endpoint = %event.endpoint,
-                event_type = %event.event_type,
-                took_ms = took.as_millis(),
-                limit_ms = limit.as_millis(),
-                "a handler held the only writer longer than its handler_timeout"
-            );
-        }
-        match result {
-            Ok(Ok(())) => Ok(()),
-            Ok(Err(_)) if took > limit => {
-                Err(format!("handler_timeout: not done within {} s", limit.as_secs_f64()))
-            }
-            Ok(Err(error)) => Err(error.to_string()),
-            Err(panic) => {
-                let text = panic.downcast_ref::<String>().map(String::as_str);
-                let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
-                Err(format!("handler panicked: {}", text.unwrap_or("without a word")))
-            }
-        }
     }
 }
 
@@ -236,7 +246,8 @@ impl One<'_> {
             signed,
             occurred,
             event.order_key(),
-            self.now
+            self.now,
+            is_text(&self.intake.delivery.request.body[range.clone()])
         ];
         Ok(self.execute(sql!("event_put"), row)? == 1)
     }
@@ -271,20 +282,16 @@ impl One<'_> {
     fn known(&self) -> rusqlite::Result<Taken> {
         let event = &self.intake.delivery.events[self.index];
         let mut find = self.connection.prepare_cached(sql!("event_find"))?;
-        let (id, digest, signed, first): (Uuid16, Vec<u8>, bool, Option<Vec<u8>>) = find
+        let (id, digest, signed): (Uuid16, Vec<u8>, bool) = find
             .query_row(params![self.endpoint, event.id()], |row| {
-                Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?))
+                Ok((row.get(0)?, row.get(1)?, row.get(2)?))
             })?;
         let receipt = Uuid::from_bytes(id);
         let mut taken =
             Taken { receipt, outcome: Outcome::Duplicate, conflict: false, error: None };
         let both_signed = signed && event.provenance() == Provenance::Signed;
         let request = &self.intake.delivery.request;
-        let again = &request.body[event.range()];
-        let same = || {
-            first.as_deref().is_some_and(|first| self.intake.verifier.same_content(first, again))
-        };
-        if both_signed && digest != event.digest() && !same() {
+        if both_signed && digest != event.digest() && !self.same_content(&id)? {
             taken.conflict = true;
             let row = params![
                 id,
@@ -300,6 +307,16 @@ impl One<'_> {
             self.execute(sql!("conflict_put"), row)?;
         }
         Ok(taken)
+    }
+
+    /// Whether the event that came first has the same content. Where its bytes are no longer
+    /// kept, only the digests can speak.
+    fn same_content(&self, first: &Uuid16) -> rusqlite::Result<bool> {
+        let mut body = self.connection.prepare_cached(sql!("event_body"))?;
+        let first: Option<Vec<u8>> = body.query_row(params![first], |row| row.get(0)).optional()?;
+        let again = self.intake.delivery.events[self.index].range();
+        let again = &self.intake.delivery.request.body[again];
+        Ok(first.is_some_and(|first| self.intake.verifier.same_content(&first, again)))
     }
 
     /// Keeps an event whose handler failed, with its error.
@@ -321,6 +338,11 @@ impl One<'_> {
 }
 
 type Uuid16 = [u8; 16];
+
+/// What the view may show as text. The engine itself takes invalid UTF-8 for JSON.
+fn is_text(bytes: &[u8]) -> bool {
+    !bytes.contains(&0) && std::str::from_utf8(bytes).is_ok()
+}
 
 /// What commands and people need to know of an endpoint.
 fn settings(spec: &EndpointSpec) -> String {

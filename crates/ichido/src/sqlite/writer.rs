@@ -1,7 +1,8 @@
 //! The one writer: a thread, a bounded queue, and group commit without a timer.
 //!
 //! Each delivery has a savepoint, all of a group have one COMMIT, and nobody is answered before
-//! it returned success. A delivery that nobody waits for any more is skipped.
+//! it returned success. A delivery that nobody waits for any more is skipped. Whoever breaks the
+//! transaction of a group answers for it alone: the others are done once more without it.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -19,7 +20,11 @@ use rusqlite::Connection;
 use tokio::sync::oneshot;
 use tracing::{debug, error};
 
-use super::{Config, Run, file, receive::Receiver, watch::Watch};
+use super::{
+    Config, Run, file,
+    receive::{Failed, Receiver},
+    watch::Watch,
+};
 use crate::{Error, ErrorKind, Intake, Outcome, Taken};
 
 /// Deliveries in one transaction: where throughput stops to grow with more.
@@ -41,6 +46,20 @@ pub(super) struct Job {
     pub(super) answer: oneshot::Sender<Answer>,
     /// Set when the writer has begun with it.
     pub(super) started: Arc<AtomicBool>,
+    /// Why its handler failed, where the whole transaction was lost with that.
+    handler_failed: Option<String>,
+    /// Its group could not be committed: it has a transaction of its own.
+    alone: bool,
+}
+
+impl Job {
+    pub(super) fn new(
+        intake: Intake<dyn Run>,
+        answer: oneshot::Sender<Answer>,
+        started: Arc<AtomicBool>,
+    ) -> Self {
+        Self { intake, answer, started, handler_failed: None, alone: false }
+    }
 }
 
 /// What the writer does.
@@ -65,7 +84,8 @@ impl Writer {
         let thread = std::thread::Builder::new()
             .name("ichido-writer".into())
             .spawn(move || {
-                Thread { connection, receiver, waiting, duplicates: HashMap::new() }.run();
+                let (duplicates, counted) = (HashMap::new(), Instant::now());
+                Thread { connection, receiver, waiting, duplicates, counted }.run();
             })
             .map_err(|e| Error::new(ErrorKind::Unavailable, "no thread").because(e))?;
         Ok(Self { queue, thread, waiting_max })
@@ -96,6 +116,8 @@ struct Thread {
     waiting: Queue<Work>,
     /// Duplicates by endpoint that the file has not been told of.
     duplicates: HashMap<Arc<str>, usize>,
+    /// When it was told last.
+    counted: Instant,
 }
 
 impl Thread {
@@ -113,8 +135,7 @@ impl Thread {
                 if catch_unwind(commit).is_err() {
                     // Those who wait are told by the drop of their jobs.
                     error!("the writer panicked; its deliveries were not acknowledged");
-                    drop(self.connection.execute_batch("ROLLBACK"));
-                    self.receiver.endpoints.clear();
+                    self.roll_back();
                 }
             }
         }
@@ -141,6 +162,7 @@ impl Thread {
     /// Writes the count, in whatever transaction is open. What cannot be written is forgotten:
     /// it is a figure, not a receipt.
     fn count_duplicates(&mut self) {
+        self.counted = Instant::now();
         for (name, more) in self.duplicates.drain() {
             let add = include_str!("../../sql/sqlite/duplicates_add.sql");
             let added = self.connection.prepare_cached(add);
@@ -169,112 +191,173 @@ impl Thread {
     /// One transaction: deliveries from the front of `works` until one is slow.
     fn commit(&mut self, works: &mut VecDeque<Work>) {
         let began = Instant::now();
-        let open = self.connection.execute_batch("BEGIN IMMEDIATE");
+        let open = self.begin();
         let mut taken = Vec::new();
-        let mut ended = false;
-        while let Some(job) = next_delivery(works) {
+        while let Some(job) = next_delivery(works, taken.is_empty()) {
             job.started.store(true, Ordering::Release);
             if job.answer.is_closed() {
                 continue;
             }
+            let alone = job.alone;
             let answer = match &open {
-                Ok(()) => self.savepoint(&job.intake),
+                Ok(()) => match self.savepoint(&job) {
+                    answer if self.connection.is_autocommit() => {
+                        return self.lost(job, answer, taken, works);
+                    }
+                    answer => answer.map_err(Failed::into_error),
+                },
                 Err(error) => Err(file::error(error)),
             };
-            ended = open.is_ok() && self.connection.is_autocommit();
-            if ended {
-                self.broken(job, works, &mut taken);
-                break;
-            }
             taken.push((job, answer));
-            if began.elapsed() > GROUP_TIME {
+            if alone || began.elapsed() > GROUP_TIME {
                 break;
             }
         }
-        let duplicates = self.duplicates_among(&taken);
-        if !ended && duplicates < taken.len() {
-            // This group writes anyhow.
+        // With a group that writes anyhow, and where there is none but duplicates, in time.
+        if open.is_ok() && (self.counted.elapsed() > COUNT_LATE || writes(&taken)) {
             self.count_duplicates();
         }
-        let committed = match open {
-            Ok(()) if !ended => self.connection.execute_batch("COMMIT"),
-            _ => Ok(()),
-        };
-        if committed.is_err() {
-            // Perhaps it is still open, and what was registered in it is not.
-            drop(self.connection.execute_batch("ROLLBACK"));
-            self.receiver.endpoints.clear();
+        if let Err(error) = open.and_then(|()| self.connection.execute_batch("COMMIT")) {
+            self.roll_back();
+            return not_committed(&error, taken, works);
         }
         for (job, answer) in taken {
-            let answer = match &committed {
-                Ok(()) => answer,
-                Err(error) => Err(file::error(error)),
-            };
+            self.remember_duplicates(&job, &answer);
             drop(job.answer.send(answer));
         }
     }
 
-    /// Remembers the duplicates of a group, and gives the number of deliveries that are nothing
-    /// else.
-    fn duplicates_among(&mut self, taken: &[(Box<Job>, Answer)]) -> usize {
-        let mut only = 0;
-        for (job, answer) in taken {
-            let Ok(events) = answer else { continue };
-            let found = events.iter().filter(|event| event.outcome == Outcome::Duplicate).count();
-            only += usize::from(found == events.len());
-            if found > 0 {
-                *self.duplicates.entry(job.intake.endpoint.name.clone()).or_default() += found;
-            }
+    fn remember_duplicates(&mut self, job: &Job, answer: &Answer) {
+        let events = answer.iter().flatten();
+        let found = events.filter(|event| event.outcome == Outcome::Duplicate).count();
+        if found > 0 {
+            *self.duplicates.entry(job.intake.endpoint.name.clone()).or_default() += found;
         }
-        only
     }
 
-    /// A handler's `OR ROLLBACK` or `RAISE (ROLLBACK)` undid the whole transaction, its
-    /// neighbours included: it is refused, and they are done once more without it.
-    fn broken(
-        &mut self,
-        job: Box<Job>,
-        works: &mut VecDeque<Work>,
-        taken: &mut Vec<(Box<Job>, Answer)>,
-    ) {
+    /// Opens a transaction. One that was left open must never swallow it.
+    fn begin(&mut self) -> rusqlite::Result<()> {
+        if !self.connection.is_autocommit() {
+            self.roll_back();
+        }
+        self.connection.execute_batch("BEGIN IMMEDIATE")
+    }
+
+    /// What was registered in the transaction is not.
+    fn roll_back(&mut self) {
+        drop(self.connection.execute_batch("ROLLBACK"));
         self.receiver.endpoints.clear();
-        for (neighbour, _) in taken.drain(..).rev() {
-            works.push_front(Work::Receive(neighbour));
-        }
-        let why = "the handler rolled the whole transaction back: use OR ABORT or RAISE (ABORT)";
-        drop(job.answer.send(Err(Error::new(ErrorKind::Handler, why))));
     }
 
-    fn savepoint(&mut self, intake: &Intake<dyn Run>) -> Answer {
-        let failed = |e: rusqlite::Error| file::error(&e);
+    fn savepoint(&mut self, job: &Job) -> Result<Vec<Taken>, Failed> {
+        let failed = |e: rusqlite::Error| Failed::Delivery(file::error(&e));
         self.connection.execute_batch("SAVEPOINT ichido_delivery").map_err(failed)?;
-        let taken = self.receiver.receive(&self.connection, intake);
-        let mut end = "RELEASE ichido_delivery";
-        if taken.is_err() {
-            self.receiver.endpoints.remove(&intake.endpoint.name);
-            end = "ROLLBACK TO ichido_delivery; RELEASE ichido_delivery";
+        let handler_failed = job.handler_failed.as_deref();
+        let taken = self.receiver.receive(&self.connection, &job.intake, handler_failed);
+        let end = match taken {
+            Ok(_) => "RELEASE ichido_delivery",
+            Err(Failed::Delivery(_)) if !self.connection.is_autocommit() => {
+                self.receiver.endpoints.remove(&job.intake.endpoint.name);
+                "ROLLBACK TO ichido_delivery; RELEASE ichido_delivery"
+            }
+            Err(_) => return taken,
+        };
+        if let Err(error) = self.connection.execute_batch(end) {
+            // What must not be committed might still be in it.
+            self.roll_back();
+            return Err(failed(error));
         }
-        self.connection.execute_batch(end).map_err(failed)?;
         taken
     }
 
-    fn script(&self, script: &str) -> Result<(), Error> {
-        let failed = |e: rusqlite::Error| file::error(&e);
-        self.connection.execute_batch("BEGIN IMMEDIATE").map_err(failed)?;
-        let ran = self.connection.execute_batch(script);
-        let end = if ran.is_ok() { "COMMIT" } else { "ROLLBACK" };
-        let ended = self.connection.execute_batch(end);
-        ran.and(ended).map_err(failed)
+    /// A delivery took the transaction along, its neighbours included: they are done once more.
+    /// So is the delivery itself where its handler failed, but without running that again.
+    fn lost(
+        &mut self,
+        mut job: Box<Job>,
+        answer: Result<Vec<Taken>, Failed>,
+        neighbours: Vec<(Box<Job>, Answer)>,
+        works: &mut VecDeque<Work>,
+    ) {
+        self.receiver.endpoints.clear();
+        match answer {
+            Err(Failed::Transaction(why)) => {
+                job.handler_failed = Some(why);
+                works.push_front(Work::Receive(job));
+            }
+            Err(Failed::Delivery(error)) => drop(job.answer.send(Err(error))),
+            Ok(_) => {
+                let why = "the transaction is gone, and nobody knows why";
+                drop(job.answer.send(Err(Error::new(ErrorKind::Unavailable, why))));
+            }
+        }
+        give_back(neighbours, works);
+    }
+
+    fn script(&mut self, script: &str) -> Result<(), Error> {
+        self.begin().map_err(|e| file::error(&e))?;
+        let ran = self.receiver.watch.script(|| self.connection.execute_batch(script));
+        let ended = ran.and_then(|()| self.connection.execute_batch("COMMIT"));
+        if !self.connection.is_autocommit() {
+            self.roll_back();
+        }
+        ended.map_err(|e| match e.sqlite_error_code() {
+            Some(rusqlite::ErrorCode::AuthorizationForStatementDenied) => {
+                let why = "a script runs in a transaction of its own: leave out BEGIN and COMMIT";
+                Error::new(ErrorKind::Data, why)
+            }
+            _ => file::error(&e),
+        })
     }
 }
 
-/// The delivery at the front, unless a script is there.
-fn next_delivery(works: &mut VecDeque<Work>) -> Option<Box<Job>> {
+/// The delivery at the front, unless a script is there, or one that goes alone and not first.
+fn next_delivery(works: &mut VecDeque<Work>, first: bool) -> Option<Box<Job>> {
     match works.pop_front()? {
-        Work::Receive(job) => Some(job),
-        script @ Work::Script(..) => {
-            works.push_front(script);
+        Work::Receive(job) if first || !job.alone => Some(job),
+        other => {
+            works.push_front(other);
             None
         }
     }
+}
+
+/// Puts deliveries back to the front, in their order.
+fn give_back(taken: Vec<(Box<Job>, Answer)>, works: &mut VecDeque<Work>) {
+    for (job, _) in taken.into_iter().rev() {
+        works.push_front(Work::Receive(job));
+    }
+}
+
+/// COMMIT or BEGIN failed, so nobody is acknowledged. Where a handler left a constraint
+/// broken for COMMIT to find, each is tried alone, and then it is that handler's failure.
+fn not_committed(
+    error: &rusqlite::Error,
+    mut taken: Vec<(Box<Job>, Answer)>,
+    works: &mut VecDeque<Work>,
+) {
+    let broken = error.sqlite_error_code() == Some(rusqlite::ErrorCode::ConstraintViolation);
+    match taken.as_mut_slice() {
+        [(job, _)] if broken && job.handler_failed.is_none() => {
+            job.handler_failed = Some(error.to_string());
+            give_back(taken, works);
+        }
+        [_, _, ..] if broken => {
+            for (job, _) in &mut taken {
+                job.alone = true;
+            }
+            give_back(taken, works);
+        }
+        _ => {
+            for (job, _) in taken {
+                drop(job.answer.send(Err(file::error(error))));
+            }
+        }
+    }
+}
+
+/// Whether anything but duplicates and refusals is in the group.
+fn writes(taken: &[(Box<Job>, Answer)]) -> bool {
+    let events = taken.iter().filter_map(|(_, answer)| answer.as_ref().ok()).flatten();
+    events.into_iter().any(|event| event.outcome != Outcome::Duplicate)
 }
