@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use ichido::{
-    ErrorKind, Mode, Outcome, ReceiveError, Store,
-    sqlite::Sqlite,
+    ErrorKind, Event, Mode, Outcome, ReceiveError, Store,
+    sqlite::{Sqlite, Tx},
     verify::{Request, Timestamp},
 };
 use rusqlite::Connection;
@@ -53,6 +53,29 @@ async fn a_full_disk_acknowledges_nothing_that_is_not_there() {
 }
 
 #[tokio::test]
+async fn a_disk_that_is_full_for_a_handler_is_no_failure_of_the_handler() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut config = config(folder.path());
+    config.pages_max = Some(100);
+    let inbox = open(config, |e| {
+        e.on("*", |tx: &mut Tx<'_>, event: &Event| {
+            book(tx, event)?;
+            let bytes = if event.id == "large" { 1 << 20 } else { 10 };
+            tx.execute("INSERT INTO ledger VALUES (CAST(zeroblob(?1) AS TEXT))", [bytes]).map(drop)
+        })
+    })
+    .await;
+    for _ in 0..2 {
+        let taken = deliver(&inbox, "large").await;
+        let Err(ReceiveError::Store(error)) = taken else { panic!("{taken:?}") };
+        assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
+        assert_eq!(count(folder.path(), "ichido_event WHERE event_id = 'large'"), 0);
+    }
+    assert_eq!(deliver(&inbox, "small").await.unwrap().outcome, Outcome::Processed);
+    assert_eq!(count(folder.path(), "ledger"), 2);
+}
+
+#[tokio::test]
 async fn a_file_of_a_newer_version_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     drop(open(config(folder.path()), |e| e).await);
@@ -90,6 +113,10 @@ async fn a_script_that_cannot_commit_leaves_nothing_and_the_writer_goes_on() {
     ] {
         inbox.store().apply(script).await.unwrap_err();
         assert_eq!(count(folder.path(), "sqlite_schema WHERE name = 'rest'"), 0, "{script}");
+        // Nor is the file held: others write beside us.
+        let other = Connection::open(folder.path().join("i.db")).unwrap();
+        other.busy_timeout(Duration::from_millis(200)).unwrap();
+        other.execute_batch("BEGIN IMMEDIATE; COMMIT").expect(script);
     }
     assert_eq!(deliver(&inbox, "evt_1").await.unwrap().outcome, Outcome::Processed);
 }
