@@ -22,6 +22,8 @@ pub(crate) trait Engine: Sized + Send + Sync {
     type S: Store;
     /// A statement that runs far longer than any handler may.
     const FOREVER: &'static str;
+    /// The same, and it writes: an interrupted write can undo more than itself.
+    const FOREVER_WRITING: &'static str;
     /// A handler that puts up a flag.
     const FLAG: &'static str;
     /// `outbox` as a handler writes it.
@@ -38,6 +40,7 @@ pub(crate) struct OnPostgres(Inbox<Postgres>, Client, #[expect(dead_code)] Datab
 impl Engine for OnPostgres {
     type S = Postgres;
     const FOREVER: &'static str = "SELECT pg_sleep(30)";
+    const FOREVER_WRITING: &'static str = "INSERT INTO ledger (event_id) SELECT pg_sleep(30)::text";
     const FLAG: &'static str = "SELECT ichido.flag(:endpoint, :event_id, 'look')";
     const OUTBOX: &'static str = "ichido.outbox";
 
@@ -77,6 +80,9 @@ impl Engine for OnSqlite {
     type S = Sqlite;
     const FOREVER: &'static str = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 \
                                    FROM n) SELECT count(*) FROM n";
+    const FOREVER_WRITING: &'static str = "INSERT INTO ledger (event_id) WITH RECURSIVE n (i) AS \
+                                           (SELECT 1 UNION ALL SELECT i + 1 FROM n) \
+                                           SELECT i FROM n";
     const FLAG: &'static str = "INSERT INTO ichido_flag (endpoint, event_id, reason) \
                                 VALUES (:endpoint, :event_id, 'look')";
     const OUTBOX: &'static str = "outbox";

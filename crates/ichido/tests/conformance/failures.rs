@@ -56,7 +56,13 @@ pub(crate) async fn a_duplicate_of_a_kept_event_does_not_run_the_handler_again<E
 }
 
 pub(crate) async fn a_handler_that_takes_too_long_is_kept_with_that_reason<E: Engine>() {
-    let handler = format!("{BOOK}; {}", E::FOREVER);
+    for forever in [E::FOREVER, E::FOREVER_WRITING] {
+        takes_too_long::<E>(forever).await;
+    }
+}
+
+async fn takes_too_long<E: Engine>(forever: &str) {
+    let handler = format!("{BOOK}; {forever}");
     let endpoint =
         billing::<E>(&[("slow", &handler), ("*", BOOK)]).handler_timeout(Duration::from_secs(1));
     let engine = E::open(vec![endpoint]).await;
