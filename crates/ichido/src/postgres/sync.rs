@@ -31,6 +31,8 @@ const AFTER_RECEIPT: &str = "SAVEPOINT ichido_handler";
 const UNDO_HANDLER: &str = "ROLLBACK TO SAVEPOINT ichido_handler";
 /// After a handler's time is up, how long its connection has to come back before it is closed.
 const DRAIN: Duration = Duration::from_secs(1);
+/// How often an event is kept anew after a late cancellation hit the keeping: it signals twice.
+const KEEP_TRIES: u32 = 3;
 /// Longest error text that is kept; the rest says nothing more.
 const ERROR_CHARS_MAX: usize = 1_000;
 
@@ -198,16 +200,9 @@ impl Work<'_> {
                 self.broken(why).await
             };
         }
-        let kept = async {
-            tx.batch_execute(UNDO_HANDLER).await?;
-            let sql = tx.schema().sql(KEEP);
-            let queue = &*self.intake.endpoint.name;
-            let params: [(&(dyn ToSql + Sync), Type); 3] =
-                [(&self.stored.receipt, Type::UUID), (&queue, Type::TEXT), (&why, Type::TEXT)];
-            tx.query_typed(&sql, &params).await
-        };
+        let kept = self.undo_and_keep(&tx, &why);
         match timeout(DRAIN.max(self.intake.endpoint.handler_timeout), kept).await {
-            Ok(Ok(_)) => {}
+            Ok(Ok(())) => {}
             Ok(Err(error)) if is_outside(&error) => {
                 drop(tx);
                 if late {
@@ -233,6 +228,28 @@ impl Work<'_> {
             Ended::Unknown => {
                 drop(tx);
                 self.ask_again(Outcome::Accepted, Some(why)).await
+            }
+        }
+    }
+
+    /// Takes back what the handler wrote and leaves the event as work. A cancellation signals its
+    /// backend twice, and the second signal may meet a statement of ours: then once more.
+    async fn undo_and_keep(&self, tx: &Tx, why: &str) -> Result<(), tokio_postgres::Error> {
+        let sql = tx.schema().sql(KEEP);
+        let queue = &*self.intake.endpoint.name;
+        let params: [(&(dyn ToSql + Sync), Type); 3] =
+            [(&self.stored.receipt, Type::UUID), (&queue, Type::TEXT), (&why, Type::TEXT)];
+        let mut tries = KEEP_TRIES;
+        loop {
+            tries -= 1;
+            let undone = tx.batch_execute(UNDO_HANDLER).await;
+            let kept = match undone {
+                Ok(()) => tx.query_typed(&sql, &params).await.map(drop),
+                Err(error) => Err(error),
+            };
+            match kept {
+                Err(error) if tries > 0 && error.code() == Some(&SqlState::QUERY_CANCELED) => {}
+                kept => return kept,
             }
         }
     }

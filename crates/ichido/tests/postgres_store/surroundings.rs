@@ -29,6 +29,24 @@ async fn somebody_elses_lock_does_not_fail_the_handler_with_the_receipts_lock_ti
     assert_eq!(delivery.await.unwrap().outcome, Outcome::Processed);
 }
 
+/// PostgreSQL signals a cancelled backend twice, and the second signal may meet the next statement.
+#[tokio::test]
+async fn a_cancellation_that_comes_twice_does_not_lose_what_its_handler_left_behind() {
+    let db = Db::new().await;
+    let once = "CREATE SEQUENCE cancellation; \
+        CREATE FUNCTION cancel_once() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN \
+          IF nextval('cancellation') = 1 THEN RAISE 'again' USING ERRCODE = '57014'; END IF; \
+          RETURN NEW; END $$; \
+        CREATE TRIGGER cancel_once BEFORE INSERT ON ichido.work \
+          FOR EACH ROW EXECUTE FUNCTION cancel_once()";
+    db.client.batch_execute(once).await.unwrap();
+    let sql = SqlHandler::parse("forever", "SELECT pg_sleep(30)").unwrap();
+    let inbox = db.inbox(|e| e.on_sql("*", sql).handler_timeout(Duration::from_millis(200)));
+    let taken = deliver(&inbox, "evt_1").await.unwrap();
+    assert_eq!(taken.outcome, Outcome::Accepted);
+    assert_eq!((db.count("cancellation").await, db.count("ichido.work").await), (1, 1));
+}
+
 #[tokio::test]
 async fn a_pooler_in_transaction_mode_carries_both_ways_of_receiving() {
     let db = Db::new().await;
