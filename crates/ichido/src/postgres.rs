@@ -12,6 +12,7 @@ mod group;
 mod guard;
 mod handler;
 pub mod migrate;
+mod prepared;
 mod record;
 mod report;
 mod schema;

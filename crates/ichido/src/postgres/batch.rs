@@ -15,10 +15,11 @@ use tokio_postgres::{
 };
 use uuid::Uuid;
 
-use super::{Schema, handler::Run};
+use super::{handler::Run, prepared::Sql};
 use crate::{Intake, Outcome, Route, Taken};
 
-const RECEIVE: &str = include_str!("../../sql/postgres/receive.sql");
+/// The statement that takes a batch.
+pub(super) const RECEIVE: &str = include_str!("../../sql/postgres/receive.sql");
 
 /// What one call of `ichido.receive` takes.
 #[derive(Default)]
@@ -106,36 +107,62 @@ impl<'i> Batch<'i> {
         self.e_queue.fill(None);
     }
 
-    /// Calls `ichido.receive`. Outside a transaction, `Ok` means committed: the driver waits for
+    /// The types of what [`RECEIVE`] takes.
+    pub(super) const TYPES: [Type; 20] = [
+        Type::UUID_ARRAY,
+        Type::TEXT_ARRAY,
+        Type::TEXT_ARRAY,
+        Type::TEXT_ARRAY,
+        Type::BYTEA_ARRAY,
+        Type::BYTEA_ARRAY,
+        Type::INT2_ARRAY,
+        Type::UUID_ARRAY,
+        Type::INT4_ARRAY,
+        Type::TEXT_ARRAY,
+        Type::TEXT_ARRAY,
+        Type::INT4_ARRAY,
+        Type::INT4_ARRAY,
+        Type::BYTEA_ARRAY,
+        Type::TIMESTAMPTZ_ARRAY,
+        Type::TEXT_ARRAY,
+        Type::BOOL_ARRAY,
+        Type::TEXT_ARRAY,
+        Type::TEXT_ARRAY,
+        Type::TEXT_ARRAY,
+    ];
+
+    /// Calls `ichido.receive` by [`RECEIVE`]. Outside a transaction, `Ok` means committed: the driver waits for
     /// the server to be ready again, and an error at commit comes before that.
     pub(super) async fn receive(
         &self,
         client: &Client,
-        schema: &Schema,
+        receive: &Sql<'_>,
     ) -> Result<Vec<Stored>, tokio_postgres::Error> {
-        let params: [(&(dyn ToSql + Sync), Type); 20] = [
-            (&self.d_id, Type::UUID_ARRAY),
-            (&self.d_endpoint, Type::TEXT_ARRAY),
-            (&self.d_method, Type::TEXT_ARRAY),
-            (&self.d_url, Type::TEXT_ARRAY),
-            (&self.d_headers, Type::BYTEA_ARRAY),
-            (&self.d_body, Type::BYTEA_ARRAY),
-            (&self.d_secret, Type::INT2_ARRAY),
-            (&self.e_receipt, Type::UUID_ARRAY),
-            (&self.e_delivery, Type::INT4_ARRAY),
-            (&self.e_id, Type::TEXT_ARRAY),
-            (&self.e_type, Type::TEXT_ARRAY),
-            (&self.e_from, Type::INT4_ARRAY),
-            (&self.e_to, Type::INT4_ARRAY),
-            (&self.e_digest, Type::BYTEA_ARRAY),
-            (&self.e_occurred, Type::TIMESTAMPTZ_ARRAY),
-            (&self.e_order_key, Type::TEXT_ARRAY),
-            (&self.e_signed, Type::BOOL_ARRAY),
-            (&self.e_route, Type::TEXT_ARRAY),
-            (&self.e_queue, Type::TEXT_ARRAY),
-            (&self.e_error, Type::TEXT_ARRAY),
+        let values: [&(dyn ToSql + Sync); 20] = [
+            &self.d_id,
+            &self.d_endpoint,
+            &self.d_method,
+            &self.d_url,
+            &self.d_headers,
+            &self.d_body,
+            &self.d_secret,
+            &self.e_receipt,
+            &self.e_delivery,
+            &self.e_id,
+            &self.e_type,
+            &self.e_from,
+            &self.e_to,
+            &self.e_digest,
+            &self.e_occurred,
+            &self.e_order_key,
+            &self.e_signed,
+            &self.e_route,
+            &self.e_queue,
+            &self.e_error,
         ];
-        let rows = client.query_typed(&schema.sql(RECEIVE), &params).await?;
+        let mut values = values.into_iter();
+        let params = Self::TYPES.map(|ty| (values.next().expect("a value for each type"), ty));
+        let rows = receive.query(client, &params).await?;
         rows.iter().map(Stored::read).collect()
     }
 }

@@ -37,6 +37,9 @@ pub struct Config {
     pub waiting_max: usize,
     /// Group commits under way at once.
     pub committers: usize,
+    /// Prepares statements on lines that lead straight to the server; a pooler is noticed by
+    /// itself. `false`: never.
+    pub prepared_statements: bool,
 }
 
 impl Config {
@@ -78,6 +81,7 @@ impl Config {
             receive_wait: RECEIVE_WAIT,
             waiting_max: WAITING_MAX,
             committers: COMMITTERS,
+            prepared_statements: true,
         })
     }
 

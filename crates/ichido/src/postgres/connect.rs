@@ -9,26 +9,27 @@ use deadpool_postgres::{
 use rustls::{ClientConfig, RootCertStore, pki_types::CertificateDer, pki_types::pem::PemObject};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-use super::{CONNECT_TIMEOUT, Config, migrate};
+use super::{CONNECT_TIMEOUT, Config, migrate, prepared::Prepared};
 use crate::{Error, ErrorKind};
 
 /// What makes a database unfit, in one round trip.
 const FITNESS: &str = include_str!("../../sql/postgres/fitness.sql");
 
 /// A pool for one role. Opens nothing yet.
-pub(super) fn pool(config: &Config) -> Result<Pool, Error> {
+pub(super) fn pool(config: &Config, prepared: &Prepared) -> Result<Pool, Error> {
     let manager = Manager::from_config(
         config.driver.clone(),
         connector(config)?,
         ManagerConfig { recycling_method: RecyclingMethod::Fast },
     );
-    let schema = config.schema.clone();
+    let (schema, prepared) = (config.schema.clone(), prepared.clone());
     let fit = Hook::async_fn(move |client, _| {
-        let schema = schema.clone();
+        let (schema, prepared) = (schema.clone(), prepared.clone());
         Box::pin(async move {
             let checked = async {
                 check_fitness(client).await?;
-                migrate::check(client, &schema).await
+                migrate::check(client, &schema).await?;
+                prepared.look_at(client).await.map_err(|error| database(&error))
             };
             checked.await.map_err(|error| HookError::message(error.to_string()))
         })

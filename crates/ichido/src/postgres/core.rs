@@ -14,7 +14,13 @@ use tokio_postgres::{
 use tokio_postgres_rustls::MakeRustlsConnect;
 use uuid::Uuid;
 
-use super::{Config, Schema, batch::Suspect, connect, duplicates::Duplicates};
+use super::{
+    Config, Schema,
+    batch::{Batch, RECEIVE, Suspect},
+    connect,
+    duplicates::Duplicates,
+    prepared::{Prepared, Sql},
+};
 use crate::{EndpointSpec, Error, Mode, OnFailure};
 
 const IS_STORED: &str = include_str!("../../sql/postgres/is_stored.sql");
@@ -30,6 +36,9 @@ pub(super) type Params<'p> = [(&'p (dyn ToSql + Sync), Type)];
 pub(super) struct Core {
     pub(super) pool: Pool,
     pub(super) schema: Schema,
+    pub(super) prepared: Prepared,
+    /// The statement of a receive, for our schema.
+    receive: String,
     pub(super) tls: MakeRustlsConnect,
     endpoints: RwLock<Vec<Arc<EndpointSpec>>>,
     registered: AtomicBool,
@@ -38,8 +47,11 @@ pub(super) struct Core {
 
 impl Core {
     pub(super) fn new(config: &Config) -> Result<Self, Error> {
+        let prepared = Prepared::new(config.prepared_statements);
         Ok(Self {
-            pool: connect::pool(config)?,
+            pool: connect::pool(config, &prepared)?,
+            receive: config.schema.sql(RECEIVE),
+            prepared,
             schema: config.schema.clone(),
             tls: connect::connector(config)?,
             endpoints: RwLock::default(),
@@ -89,6 +101,14 @@ impl Core {
         Ok(())
     }
 
+    /// The statement of a receive on this connection: by name where that is safe.
+    pub(super) async fn receiving(
+        &self,
+        connection: &Object,
+    ) -> Result<Sql<'_>, tokio_postgres::Error> {
+        self.prepared.sql(connection, &self.receive, &Batch::TYPES).await
+    }
+
     /// Whether our receipt is stored.
     pub(super) async fn is_stored(&self, receipt: Uuid) -> Result<bool, Error> {
         let client = connect::get(&self.pool).await?;
@@ -128,7 +148,7 @@ impl Core {
         Ok(true)
     }
 
-    /// Runs a statement of ours by an unnamed statement, which every pooler can carry.
+    /// Runs a rare statement of ours, unnamed, which every pooler can carry.
     pub(super) async fn query(
         &self,
         client: &Client,

@@ -8,6 +8,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
+use deadpool_postgres::Object;
 use futures_util::FutureExt;
 use tokio::{
     sync::{Mutex as AsyncMutex, mpsc, oneshot},
@@ -21,6 +22,7 @@ use super::{
     connect,
     core::{Core, is_unknown_endpoint},
     handler::Run,
+    prepared::is_stale,
 };
 use crate::{Error, ErrorKind, Intake, Taken};
 
@@ -170,8 +172,13 @@ async fn store(core: &Core, intakes: &[&Intake<dyn Run>]) -> Result<Vec<Vec<Stor
     let mut rows = loop {
         tries -= 1;
         let connection = core.connection().await?;
-        match batch.receive(&connection, &core.schema).await {
+        let received = async {
+            let receive = core.receiving(&connection).await?;
+            batch.receive(&connection, &receive).await
+        };
+        match received.await {
             Ok(rows) => break rows.into_iter(),
+            Err(error) if tries > 0 && is_stale(&error) => drop(Object::take(connection)),
             Err(error) if tries > 0 && is_unknown_endpoint(&error) => core.forget_registration(),
             Err(error) if tries > 0 && connect::is_lost(&error) => {}
             Err(error) => return Err(connect::database(&error)),

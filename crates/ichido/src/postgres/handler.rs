@@ -7,7 +7,11 @@ use std::{future::Future, marker::PhantomData, pin::Pin, sync::Arc};
 use futures_util::future::join_all;
 use tokio_postgres::types::{ToSql, Type};
 
-use super::{Postgres, Tx, batch::system_time};
+use super::{
+    Postgres, Tx,
+    batch::system_time,
+    prepared::{Prepared, Sql},
+};
 use crate::{BoxError, Endpoint, Event, Param, SqlHandler, Statement, Target};
 
 /// The future of a running handler.
@@ -107,7 +111,8 @@ pub(super) async fn run_sql(
     event: &Event,
 ) -> Result<(), tokio_postgres::Error> {
     let values = Values::new(event);
-    let running = handler.statements.iter().map(|statement| values.run(tx, statement));
+    let all: Vec<_> = handler.statements.iter().map(|s| (s, Sql::Text(&s.text))).collect();
+    let running = all.iter().map(|(statement, sql)| values.run(tx, statement, sql));
     first_error(join_all(running).await)
 }
 
@@ -141,26 +146,51 @@ impl<'e> Values<'e> {
     }
 
     fn get(&self, param: Param) -> (&(dyn ToSql + Sync), Type) {
-        match param {
-            Param::Payload => (&self.payload, Type::JSONB),
-            Param::Body => (&self.body, Type::BYTEA),
-            Param::EventId => (&self.event.id, Type::TEXT),
-            Param::EventType => (&self.event.event_type, Type::TEXT),
-            Param::Endpoint => (&self.endpoint, Type::TEXT),
-            Param::Provider => (&self.provider, Type::TEXT),
-            Param::OccurredAt => (&self.occurred_at, Type::TIMESTAMPTZ),
-        }
+        let value: &(dyn ToSql + Sync) = match param {
+            Param::Payload => &self.payload,
+            Param::Body => &self.body,
+            Param::EventId => &self.event.id,
+            Param::EventType => &self.event.event_type,
+            Param::Endpoint => &self.endpoint,
+            Param::Provider => &self.provider,
+            Param::OccurredAt => &self.occurred_at,
+        };
+        (value, type_of(param))
     }
 
     pub(super) async fn run(
         &self,
         tx: &Tx,
         statement: &Statement,
+        sql: &Sql<'_>,
     ) -> Result<(), tokio_postgres::Error> {
         let params: Vec<_> = statement.params.iter().map(|param| self.get(*param)).collect();
-        // Rows are of no use here, and reading them could ask the server for their types, after
-        // COMMIT and by a named statement.
-        tx.execute_typed(&statement.text, &params).await.map(drop)
+        sql.execute(tx, &params).await.map(drop)
+    }
+}
+
+/// The statements of a handler as they may travel on this connection. One that cannot be prepared
+/// travels as text: its error belongs to the event.
+pub(super) async fn prepare<'h>(
+    prepared: &Prepared,
+    connection: &deadpool_postgres::Object,
+    handler: &'h SqlHandler,
+) -> Vec<Sql<'h>> {
+    let mut all = Vec::with_capacity(handler.statements.len());
+    for statement in &handler.statements {
+        let types: Vec<_> = statement.params.iter().map(|param| type_of(*param)).collect();
+        let sql = prepared.sql(connection, &statement.text, &types).await;
+        all.push(sql.unwrap_or(Sql::Text(&statement.text)));
+    }
+    all
+}
+
+fn type_of(param: Param) -> Type {
+    match param {
+        Param::Payload => Type::JSONB,
+        Param::Body => Type::BYTEA,
+        Param::OccurredAt => Type::TIMESTAMPTZ,
+        Param::EventId | Param::EventType | Param::Endpoint | Param::Provider => Type::TEXT,
     }
 }
 

@@ -5,7 +5,13 @@
 
 use tokio_postgres::Transaction;
 
-use super::{Postgres, batch::Batch, connect, guard, handler::Run};
+use super::{
+    Postgres,
+    batch::{Batch, RECEIVE},
+    connect, guard,
+    handler::Run,
+    prepared::Sql,
+};
 use crate::{Error, ErrorKind, Inbox, Intake, Route};
 
 /// Proof that an event was taken in a transaction; [`commit`] wants it back.
@@ -41,7 +47,10 @@ impl Inbox<Postgres> {
         let mut batch = Batch::new([intake]);
         batch.processed_by_caller();
         let schema = &self.store().core().schema;
-        let rows = batch.receive(tx.client(), schema).await.map_err(|e| connect::database(&e))?;
+        // On a connection of the caller's, of which we know nothing: unnamed.
+        let receive = schema.sql(RECEIVE);
+        let rows = batch.receive(tx.client(), &Sql::Text(&receive)).await;
+        let rows = rows.map_err(|error| connect::database(&error))?;
         let stored = rows.first().filter(|row| row.taken);
         Ok(stored.map(|row| Token { guard: guard::message(schema, &row.xid) }))
     }

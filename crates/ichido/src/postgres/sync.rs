@@ -5,6 +5,7 @@
 
 use std::{panic::AssertUnwindSafe, time::Duration};
 
+use deadpool_postgres::Object;
 use futures_util::{
     FutureExt,
     future::{BoxFuture, join_all},
@@ -22,7 +23,8 @@ use super::{
     connect,
     core::{Core, is_unknown_endpoint},
     guard::{self, Ended},
-    handler::{Run, Values, first_error},
+    handler::{self, Run, Values, first_error},
+    prepared::{Sql, is_stale},
 };
 use crate::{BoxError, Error, ErrorKind, Event, Intake, OnFailure, Outcome, Taken};
 
@@ -31,6 +33,8 @@ const AFTER_RECEIPT: &str = "SAVEPOINT ichido_handler";
 const UNDO_HANDLER: &str = "ROLLBACK TO SAVEPOINT ichido_handler";
 /// After a handler's time is up, how long its connection has to come back before it is closed.
 const DRAIN: Duration = Duration::from_secs(1);
+/// Tries of a receive whose prepared statements or registration turned out to be forgotten.
+const TRIES: u32 = 3;
 /// How often an event is kept anew after a late cancellation hit the keeping: it signals twice.
 const KEEP_TRIES: u32 = 3;
 /// Longest error text that is kept; the rest says nothing more.
@@ -38,6 +42,8 @@ const ERROR_CHARS_MAX: usize = 1_000;
 
 /// How a handler's part of the transaction went wrong.
 enum Failure {
+    /// A statement that we had prepared is not what it was: nothing of it happened.
+    Stale(String),
     /// By its own error, a panic, or the guard's refusal.
     Handler(String),
     /// Its time was up; COMMIT may have landed just before.
@@ -48,16 +54,33 @@ enum Failure {
     Unknown,
 }
 
+/// A try that left nothing behind, because the server had forgotten what we thought it knew.
+struct Again(Error);
+
 /// Receives a sync delivery: one event with a handler.
 pub(super) async fn receive(core: &Core, intake: &Intake<dyn Run>) -> Result<Taken, Error> {
+    for _ in 1..TRIES {
+        if let Ok(taken) = attempt(core, intake).await? {
+            return Ok(taken);
+        }
+    }
+    attempt(core, intake).await?.map_err(|Again(error)| error)
+}
+
+async fn attempt(core: &Core, intake: &Intake<dyn Run>) -> Result<Result<Taken, Again>, Error> {
     let handler = intake.sync_handler().expect("the caller routed a sync delivery here");
-    let (tx, stored) = match begin(core, intake).await? {
-        Some(begun) => begun,
-        None => begin(core, intake).await?.ok_or_else(unregistered)?,
+    let connection = core.connection().await?;
+    let statements = match handler.sql() {
+        Some(sql) => handler::prepare(&core.prepared, &connection, sql).await,
+        None => Vec::new(),
+    };
+    let (tx, stored) = match begin(core, connection, intake).await? {
+        Ok(begun) => begun,
+        Err(again) => return Ok(Err(again)),
     };
     if stored.taken {
         let event = intake.event(0);
-        let work = Work { core, intake, event: &event, stored: &stored };
+        let work = Work { core, intake, event: &event, stored: &stored, statements };
         return work.finish(tx, &**handler).await;
     }
     tx.roll_back().await;
@@ -65,34 +88,43 @@ pub(super) async fn receive(core: &Core, intake: &Intake<dyn Run>) -> Result<Tak
     if stored.differs {
         taken.conflict = core.judge(&Suspect::new(intake, 0, stored.receipt)).await?;
     }
-    Ok(taken)
+    Ok(Ok(taken))
 }
 
-/// Opens the transaction and takes the event key, in one round trip. `None`: the database had
-/// forgotten the endpoint; the next connection registers it.
-async fn begin(core: &Core, intake: &Intake<dyn Run>) -> Result<Option<(Tx, Stored)>, Error> {
-    let tx = Tx::new(core.connection().await?, core.schema.clone());
+/// Opens the transaction and takes the event key, in one round trip.
+async fn begin(
+    core: &Core,
+    connection: Object,
+    intake: &Intake<dyn Run>,
+) -> Result<Result<(Tx, Stored), Again>, Error> {
+    let receive = core.receiving(&connection).await.map_err(|error| connect::database(&error))?;
+    let tx = Tx::new(connection, core.schema.clone());
     let batch = Batch::new([intake]);
     let (begun, stored) = futures_util::future::join(
         tx.batch_execute("BEGIN ISOLATION LEVEL READ COMMITTED"),
-        batch.receive(&tx, &core.schema),
+        batch.receive(&tx, &receive),
     )
     .await;
     match (begun, stored) {
-        (Ok(()), Ok(mut rows)) => Ok(rows.pop().map(|stored| (tx, stored))),
+        (Ok(()), Ok(mut rows)) => {
+            let stored = rows.pop().expect("one row for the one event");
+            Ok(Ok((tx, stored)))
+        }
         (Err(error), _) | (_, Err(error)) => {
+            let why = connect::database(&error);
+            if is_stale(&error) {
+                drop(tx);
+                return Ok(Err(Again(why)));
+            }
             tx.roll_back().await;
             if is_unknown_endpoint(&error) {
+                // The next connection registers it.
                 core.forget_registration();
-                return Ok(None);
+                return Ok(Err(Again(why)));
             }
-            Err(connect::database(&error))
+            Err(why)
         }
     }
-}
-
-fn unregistered() -> Error {
-    Error::new(ErrorKind::Schema, "the endpoint cannot be registered: run `ichido migrate`")
 }
 
 struct Work<'w> {
@@ -100,14 +132,24 @@ struct Work<'w> {
     intake: &'w Intake<dyn Run>,
     event: &'w Event,
     stored: &'w Stored,
+    /// Those of a handler in SQL.
+    statements: Vec<Sql<'w>>,
 }
 
 impl Work<'_> {
-    async fn finish(&self, mut tx: Tx, handler: &dyn Run) -> Result<Taken, Error> {
-        match self.run(&mut tx, handler).await {
+    async fn finish(
+        &self,
+        mut tx: Tx,
+        handler: &dyn Run,
+    ) -> Result<Result<Taken, Again>, Error> {
+        let taken = match self.run(&mut tx, handler).await {
             Ok(()) => {
                 tx.finish();
                 Ok(self.outcome(Outcome::Processed, None))
+            }
+            Err(Failure::Stale(why)) => {
+                drop(tx);
+                return Ok(Err(Again(Error::new(ErrorKind::Unavailable, why))));
             }
             Err(Failure::Handler(why)) => self.failed(tx, why, false).await,
             Err(Failure::Timeout(why)) => self.failed(tx, why, true).await,
@@ -119,7 +161,8 @@ impl Work<'_> {
                 drop(tx);
                 self.ask_again(Outcome::Processed, None).await
             }
-        }
+        };
+        taken.map(Ok)
     }
 
     /// Runs the handler and commits, within the handler's time.
@@ -159,8 +202,8 @@ impl Work<'_> {
         if self.keeps() {
             all.push(tx.batch_execute(AFTER_RECEIPT).boxed());
         }
-        for statement in &sql.statements {
-            all.push(values.run(tx, statement).boxed());
+        for (statement, sql) in sql.statements.iter().zip(&self.statements) {
+            all.push(values.run(tx, statement, sql).boxed());
         }
         all.push(tx.batch_execute(&guard).boxed());
         let mut results = join_all(all).await;
@@ -172,6 +215,7 @@ impl Work<'_> {
                 warn!(event.id = %self.event.id, error = connect::text(&error), "connection lost");
                 Err(Failure::Unknown)
             }
+            Err(error) if is_stale(&error) => Err(Failure::Stale(connect::text(&error))),
             Err(error) => Err(Failure::Handler(connect::text(&error))),
         }
     }

@@ -14,6 +14,10 @@ use tokio_postgres::{
 use super::Schema;
 use crate::{BoxError, Event};
 
+/// DISCARD ALL but for what is prepared: our own statements stay, a handler's by PREPARE, too.
+const CLEAN: &str = "CLOSE ALL; SET SESSION AUTHORIZATION DEFAULT; RESET ALL; UNLISTEN *; \
+    SELECT pg_advisory_unlock_all(); DISCARD TEMP; DISCARD SEQUENCES";
+
 /// The transaction of an event. Everything a handler writes through it commits with the receipt,
 /// or not at all.
 pub struct Tx {
@@ -73,7 +77,7 @@ impl Tx {
         let Some(connection) = self.connection.take() else { return };
         if self.touched {
             tokio::spawn(async move {
-                if connection.batch_execute("DISCARD ALL").await.is_err() {
+                if connection.batch_execute(CLEAN).await.is_err() {
                     drop(Object::take(connection));
                 }
             });
