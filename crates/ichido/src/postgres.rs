@@ -1,7 +1,8 @@
 //! The PostgreSQL engine. Only this module and those below it touch the driver.
 //!
 //! In the order of the data: [`Config`] and `connect` (where to), `batch` (what is sent), `group`
-//! (async receive), `sync` (receive with a handler), `guard` (how a transaction ends).
+//! (async receive), `shared` and `sync` (receive with a handler: together, alone), `guard` (how a
+//! transaction ends).
 
 mod batch;
 mod config;
@@ -13,9 +14,11 @@ mod guard;
 mod handler;
 pub mod migrate;
 mod prepared;
+mod queue;
 mod record;
 mod report;
 mod schema;
+mod shared;
 mod sync;
 pub mod testing;
 mod tx;
@@ -31,13 +34,14 @@ pub use record::{Token, commit};
 pub use schema::Schema;
 pub use tx::Tx;
 
-use self::{core::Core, group::Group};
+use self::{core::Core, queue::Queue};
 use crate::{EndpointSpec, Error, Finding, Intake, Stats, Store, Taken};
 
 /// An inbox in PostgreSQL 14 or newer. Stateless: any number of processes may share a database.
 pub struct Postgres {
     core: Arc<Core>,
-    group: Group,
+    group: Queue<group::Answer>,
+    shared: Queue<shared::Answer>,
 }
 
 impl Postgres {
@@ -47,7 +51,23 @@ impl Postgres {
     /// When the TLS settings cannot be read.
     pub fn connect_lazy(config: &Config) -> Result<Self, Error> {
         let core = Arc::new(Core::new(config)?);
-        Ok(Self { group: Group::new(core.clone(), config), core })
+        Ok(Self {
+            group: group::queue(core.clone(), config),
+            shared: shared::queue(core.clone(), config),
+            core,
+        })
+    }
+
+    async fn receive_sync(&self, intake: Intake<dyn Run>) -> Result<Taken, Error> {
+        let alone = if shared::may(&self.core, &intake) {
+            match self.shared.put(intake).await? {
+                shared::Answer::Done(taken) => return taken,
+                shared::Answer::Alone(intake) => intake,
+            }
+        } else {
+            intake
+        };
+        sync::receive(&self.core, &alone).await
     }
 
     pub(in crate::postgres) fn core(&self) -> &Core {
@@ -67,10 +87,9 @@ impl Store for Postgres {
 
     async fn receive(&self, intake: Intake<dyn Run>) -> Result<Vec<Taken>, Error> {
         let endpoint = intake.endpoint.clone();
-        let taken = if intake.sync_handler().is_some() {
-            vec![sync::receive(&self.core, &intake).await?]
-        } else {
-            self.group.receive(intake).await?
+        let taken = match intake.sync_handler() {
+            Some(_) => vec![self.receive_sync(intake).await?],
+            None => self.group.put(intake).await??,
         };
         duplicates::count(&self.core, &endpoint, &taken);
         Ok(taken)
@@ -91,6 +110,7 @@ impl Store for Postgres {
 
     async fn close(&self) {
         self.group.close().await;
+        self.shared.close().await;
         duplicates::flush(&self.core).await;
         self.core.pool.close();
     }

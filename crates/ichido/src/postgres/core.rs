@@ -20,6 +20,7 @@ use super::{
     connect,
     duplicates::Duplicates,
     prepared::{Prepared, Sql},
+    shared::Resting,
 };
 use crate::{EndpointSpec, Error, Mode, OnFailure};
 
@@ -43,6 +44,7 @@ pub(super) struct Core {
     endpoints: RwLock<Vec<Arc<EndpointSpec>>>,
     registered: AtomicBool,
     pub(super) duplicates: Duplicates,
+    pub(super) resting: Resting,
 }
 
 impl Core {
@@ -57,6 +59,7 @@ impl Core {
             endpoints: RwLock::default(),
             registered: AtomicBool::new(false),
             duplicates: Duplicates::default(),
+            resting: Resting::default(),
         })
     }
 

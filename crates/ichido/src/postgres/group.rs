@@ -1,20 +1,12 @@
-//! Group commit of receipts: a free committer takes what waits, so a lone request never does.
+//! Group commit of receipts: many async deliveries, one transaction.
 //!
 //! Each delivery is answered only after the transaction that holds it committed. Row by row is
 //! tried only after an error that blames a row, never after an outage.
 
-use std::{
-    panic::AssertUnwindSafe,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::sync::Arc;
 
 use deadpool_postgres::Object;
 use futures_util::FutureExt;
-use tokio::{
-    sync::{Mutex as AsyncMutex, mpsc, oneshot},
-    task::JoinHandle,
-};
-use tracing::error;
 
 use super::{
     Config,
@@ -23,120 +15,31 @@ use super::{
     core::{Core, is_unknown_endpoint},
     handler::Run,
     prepared::is_stale,
+    queue::{self, Queue, Shape},
 };
 use crate::{Error, ErrorKind, Intake, Taken};
 
 /// Deliveries in one transaction: where throughput stops to grow with more.
-const BATCH_DELIVERIES_MAX: usize = 50;
-/// Bytes of bodies in one transaction, so that a batch of large ones is not a burst.
-const BATCH_BYTES_MAX: usize = 1 << 20;
+const DELIVERIES_MAX: usize = 50;
 
 /// The first try, and two more: the pool may hand out one more connection that has just died.
 const TRIES: u32 = 3;
 
-type Answer = Result<Vec<Taken>, Error>;
+pub(super) type Answer = Result<Vec<Taken>, Error>;
+type Job = queue::Job<Answer>;
 
-struct Job {
-    intake: Intake<dyn Run>,
-    answer: oneshot::Sender<Answer>,
+/// The queue of async deliveries.
+pub(super) fn queue(core: Arc<Core>, config: &Config) -> Queue<Answer> {
+    let shape = Shape {
+        committers: config.committers,
+        deliveries_max: DELIVERIES_MAX,
+        waiting_max: config.waiting_max,
+    };
+    Queue::new(core, shape, |core, jobs| commit(core, jobs).boxed())
 }
 
-/// The queue in front of the committers.
-pub(super) struct Group {
-    core: Arc<Core>,
-    committers: usize,
-    waiting_max: usize,
-    running: Mutex<Running>,
-}
-
-enum Running {
-    NotYet,
-    Open(mpsc::Sender<Job>, Vec<JoinHandle<()>>),
-    Closed,
-}
-
-impl Group {
-    pub(super) fn new(core: Arc<Core>, config: &Config) -> Self {
-        let running = Mutex::new(Running::NotYet);
-        let (committers, waiting_max) = (config.committers.max(1), config.waiting_max.max(1));
-        Self { core, committers, waiting_max, running }
-    }
-
-    pub(super) async fn receive(&self, intake: Intake<dyn Run>) -> Answer {
-        let (answer, committed) = oneshot::channel();
-        match self.sender()?.try_send(Job { intake, answer }) {
-            Ok(()) => {}
-            Err(mpsc::error::TrySendError::Full(_)) => {
-                let waiting = self.waiting_max;
-                let why = format!("{waiting} deliveries wait for the database already");
-                return Err(Error::new(ErrorKind::Busy, why));
-            }
-            Err(mpsc::error::TrySendError::Closed(_)) => return Err(closed()),
-        }
-        committed.await.unwrap_or_else(|_| Err(closed()))
-    }
-
-    /// Lets the committers finish what waits, then stops them.
-    pub(super) async fn close(&self) {
-        let running = {
-            let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
-            std::mem::replace(&mut *running, Running::Closed)
-        };
-        if let Running::Open(sender, tasks) = running {
-            drop(sender);
-            for task in tasks {
-                drop(task.await);
-            }
-        }
-    }
-
-    /// Starts the committers with the first delivery: construction needs no runtime.
-    fn sender(&self) -> Result<mpsc::Sender<Job>, Error> {
-        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Running::NotYet = *running {
-            let (sender, waiting) = mpsc::channel(self.waiting_max);
-            let waiting = Arc::new(AsyncMutex::new(waiting));
-            let commit = |_| tokio::spawn(commit_all(self.core.clone(), waiting.clone()));
-            *running = Running::Open(sender, (0..self.committers).map(commit).collect());
-        }
-        match &*running {
-            Running::Open(sender, _) => Ok(sender.clone()),
-            Running::NotYet | Running::Closed => Err(closed()),
-        }
-    }
-}
-
-fn closed() -> Error {
-    Error::new(ErrorKind::Unavailable, "the inbox is closing")
-}
-
-async fn commit_all(core: Arc<Core>, waiting: Arc<AsyncMutex<mpsc::Receiver<Job>>>) {
-    loop {
-        let jobs = take(&mut *waiting.lock().await).await;
-        if jobs.is_empty() {
-            return;
-        }
-        // Those who wait are told by the drop of their jobs; the next ones need a committer.
-        if AssertUnwindSafe(commit(&core, jobs)).catch_unwind().await.is_err() {
-            error!("a group commit panicked; its deliveries were not acknowledged");
-        }
-    }
-}
-
-/// Waits for one delivery, then takes what is there. Empty: the queue is closed.
-async fn take(waiting: &mut mpsc::Receiver<Job>) -> Vec<Job> {
-    let Some(first) = waiting.recv().await else { return Vec::new() };
-    let mut bytes = first.intake.delivery.request.body.len();
-    let mut jobs = vec![first];
-    while jobs.len() < BATCH_DELIVERIES_MAX && bytes < BATCH_BYTES_MAX {
-        let Ok(job) = waiting.try_recv() else { break };
-        bytes += job.intake.delivery.request.body.len();
-        jobs.push(job);
-    }
-    jobs
-}
-
-async fn commit(core: &Core, jobs: Vec<Job>) {
+async fn commit(core: Arc<Core>, jobs: Vec<Job>) {
+    let core = &*core;
     let (intakes, answers): (Vec<_>, Vec<_>) =
         jobs.into_iter().map(|job| (job.intake, job.answer)).unzip();
     let all: Vec<_> = intakes.iter().collect();
@@ -189,12 +92,22 @@ async fn store(core: &Core, intakes: &[&Intake<dyn Run>]) -> Result<Vec<Vec<Stor
 
 async fn judge(core: &Core, intake: &Intake<dyn Run>, rows: &[Stored]) -> Answer {
     let mut all = Vec::with_capacity(rows.len());
-    for (index, (row, routed)) in rows.iter().zip(&intake.routes).enumerate() {
-        let mut taken = row.taken(&routed.route);
-        if row.differs {
-            taken.conflict = core.judge(&Suspect::new(intake, index, row.receipt)).await?;
-        }
-        all.push(taken);
+    for (index, row) in rows.iter().enumerate() {
+        all.push(judge_one(core, intake, index, row).await?);
     }
     Ok(all)
+}
+
+/// What the row of an event means, once it is committed.
+pub(super) async fn judge_one(
+    core: &Core,
+    intake: &Intake<dyn Run>,
+    index: usize,
+    row: &Stored,
+) -> Result<Taken, Error> {
+    let mut taken = row.taken(&intake.routes[index].route);
+    if row.differs {
+        taken.conflict = core.judge(&Suspect::new(intake, index, row.receipt)).await?;
+    }
+    Ok(taken)
 }

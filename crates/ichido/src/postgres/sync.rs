@@ -12,6 +12,7 @@ use futures_util::{
 };
 use tokio::time::timeout;
 use tokio_postgres::{
+    CancelToken,
     error::SqlState,
     types::{ToSql, Type},
 };
@@ -28,6 +29,8 @@ use super::{
 };
 use crate::{BoxError, Error, ErrorKind, Event, Intake, OnFailure, Outcome, Taken};
 
+/// What opens every receive transaction.
+pub(super) const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED";
 const KEEP: &str = include_str!("../../sql/postgres/keep.sql");
 const AFTER_RECEIPT: &str = "SAVEPOINT ichido_handler";
 const UNDO_HANDLER: &str = "ROLLBACK TO SAVEPOINT ichido_handler";
@@ -101,7 +104,7 @@ async fn begin(
     let tx = Tx::new(connection, core.schema.clone());
     let batch = Batch::new([intake]);
     let (begun, stored) = futures_util::future::join(
-        tx.batch_execute("BEGIN ISOLATION LEVEL READ COMMITTED"),
+        tx.batch_execute(BEGIN),
         batch.receive(&tx, &receive),
     )
     .await;
@@ -168,7 +171,7 @@ impl Work<'_> {
     /// Runs the handler and commits, within the handler's time.
     async fn run(&self, tx: &mut Tx, handler: &dyn Run) -> Result<(), Failure> {
         let limit = self.intake.endpoint.handler_timeout;
-        let cancel = tx.cancel_token();
+        let token = tx.cancel_token();
         let running = AssertUnwindSafe(async {
             match handler.sql() {
                 Some(sql) => self.run_sql(tx, sql).await,
@@ -179,12 +182,7 @@ impl Work<'_> {
             Ok(Ok(result)) => result,
             Ok(Err(panic)) => Err(Failure::Handler(format!("handler panicked: {}", said(&*panic)))),
             Err(_) => {
-                // Best effort; the connection is closed below where it does not come back.
-                let tls = self.core.tls.clone();
-                let cancelled = timeout(DRAIN, cancel.cancel_query(tls)).await;
-                if !matches!(cancelled, Ok(Ok(()))) {
-                    warn!(event.id = %self.event.id, "the handler's statement was not cancelled");
-                }
+                cancel(self.core, token).await;
                 Err(Failure::Timeout(format!(
                     "handler_timeout: not done within {} s",
                     limit.as_secs_f64()
@@ -330,6 +328,14 @@ impl Work<'_> {
 
     fn outcome(&self, outcome: Outcome, error: Option<String>) -> Taken {
         Taken { receipt: self.stored.receipt, outcome, conflict: false, error }
+    }
+}
+
+/// Cancels what a connection is doing. Best effort: where it does not come back, it is closed.
+pub(super) async fn cancel(core: &Core, token: CancelToken) {
+    let cancelled = timeout(DRAIN, token.cancel_query(core.tls.clone())).await;
+    if !matches!(cancelled, Ok(Ok(()))) {
+        warn!("a handler's statement was not cancelled");
     }
 }
 
