@@ -131,8 +131,8 @@ impl<'i> Batch<'i> {
         Type::TEXT_ARRAY,
     ];
 
-    /// Calls `ichido.receive` by [`RECEIVE`]. Outside a transaction, `Ok` means committed: the driver waits for
-    /// the server to be ready again, and an error at commit comes before that.
+    /// Calls `ichido.receive` by [`RECEIVE`]. Outside a transaction, `Ok` means committed: the
+    /// driver waits for the server to be ready again, and an error at commit comes before that.
     pub(super) async fn receive(
         &self,
         client: &Client,

@@ -33,6 +33,7 @@ pub(super) fn queue(core: Arc<Core>, config: &Config) -> Queue<Answer> {
     let shape = Shape {
         committers: config.committers,
         deliveries_max: DELIVERIES_MAX,
+        enough: DELIVERIES_MAX,
         waiting_max: config.waiting_max,
     };
     Queue::new(core, shape, |core, jobs| commit(core, jobs).boxed())

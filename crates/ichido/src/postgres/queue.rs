@@ -25,8 +25,8 @@ use crate::{Error, ErrorKind, Intake};
 
 /// Bytes of bodies in one transaction, so that a batch of large ones is not a burst.
 const BYTES_MAX: usize = 1 << 20;
-/// While another commit is under way, a half-filled batch waits for more, but only this long:
-/// fewer, fuller commits cost less, and where commits are slow a second one helps.
+/// While another commit is under way, a batch that is not enough waits for more, but only this
+/// long: fewer, fuller commits cost less, and where commits are slow a second one helps.
 const PATIENCE: Duration = Duration::from_millis(5);
 
 /// A delivery and who waits for it.
@@ -45,6 +45,8 @@ pub(super) struct Shape {
     pub(super) committers: usize,
     /// Deliveries in one of them.
     pub(super) deliveries_max: usize,
+    /// Deliveries with which a commit does not wait for the one under way.
+    pub(super) enough: usize,
     /// Deliveries that may wait; above it one is refused as busy.
     pub(super) waiting_max: usize,
 }
@@ -103,7 +105,7 @@ impl<A: Send + 'static> Queue<A> {
             let (sender, waiting) = mpsc::channel(self.shape.waiting_max.max(1));
             let line = Arc::new(Line {
                 waiting: AsyncMutex::new(waiting),
-                deliveries_max: self.shape.deliveries_max,
+                shape: self.shape,
                 busy: AtomicUsize::new(0),
                 done: Notify::new(),
             });
@@ -125,7 +127,7 @@ fn closed() -> Error {
 /// What the committers share.
 struct Line<A> {
     waiting: AsyncMutex<mpsc::Receiver<Job<A>>>,
-    deliveries_max: usize,
+    shape: Shape,
     /// Commits under way.
     busy: AtomicUsize,
     /// Rung when one of them ended.
@@ -156,7 +158,8 @@ impl<A: Send + 'static> Line<A> {
 
     /// Waits for one delivery, then takes what is there. Empty: the queue is closed.
     async fn take(&self, waiting: &mut mpsc::Receiver<Job<A>>) -> Vec<Job<A>> {
-        let mut batch = Batch { jobs: Vec::new(), bytes: 0, deliveries_max: self.deliveries_max };
+        let deliveries_max = self.shape.deliveries_max;
+        let mut batch = Batch { jobs: Vec::new(), bytes: 0, deliveries_max };
         let Some(first) = waiting.recv().await else { return batch.jobs };
         batch.push(first);
         let patience = sleep(PATIENCE);
@@ -167,7 +170,7 @@ impl<A: Send + 'static> Line<A> {
                 continue;
             }
             let done = self.done.notified();
-            if self.busy.load(Ordering::Acquire) == 0 {
+            if batch.jobs.len() >= self.shape.enough || self.busy.load(Ordering::Acquire) == 0 {
                 break;
             }
             tokio::select! {

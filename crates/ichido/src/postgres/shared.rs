@@ -33,6 +33,8 @@ use crate::{Error, ErrorKind, Event, Intake, Outcome, SqlHandler, Taken};
 
 /// Deliveries in one transaction. Their handlers hold each other's locks until it ends.
 const DELIVERIES_MAX: usize = 16;
+/// With this many a second transaction is worth it: the handlers are most of the work.
+const ENOUGH: usize = 4;
 /// Until all their statements have run; below the second after which PostgreSQL looks for
 /// deadlocks. What takes longer is received alone, within its own `handler_timeout`.
 const TIME: Duration = Duration::from_millis(250);
@@ -80,6 +82,7 @@ pub(super) fn queue(core: Arc<Core>, config: &Config) -> Queue<Answer> {
     let shape = Shape {
         committers: config.committers,
         deliveries_max: DELIVERIES_MAX,
+        enough: ENOUGH,
         waiting_max: config.waiting_max,
     };
     Queue::new(core, shape, |core, jobs| commit(core, jobs).boxed())

@@ -103,11 +103,8 @@ async fn begin(
     let receive = core.receiving(&connection).await.map_err(|error| connect::database(&error))?;
     let tx = Tx::new(connection, core.schema.clone());
     let batch = Batch::new([intake]);
-    let (begun, stored) = futures_util::future::join(
-        tx.batch_execute(BEGIN),
-        batch.receive(&tx, &receive),
-    )
-    .await;
+    let (begun, stored) =
+        futures_util::future::join(tx.batch_execute(BEGIN), batch.receive(&tx, &receive)).await;
     match (begun, stored) {
         (Ok(()), Ok(mut rows)) => {
             let stored = rows.pop().expect("one row for the one event");
@@ -140,11 +137,7 @@ struct Work<'w> {
 }
 
 impl Work<'_> {
-    async fn finish(
-        &self,
-        mut tx: Tx,
-        handler: &dyn Run,
-    ) -> Result<Result<Taken, Again>, Error> {
+    async fn finish(&self, mut tx: Tx, handler: &dyn Run) -> Result<Result<Taken, Again>, Error> {
         let taken = match self.run(&mut tx, handler).await {
             Ok(()) => {
                 tx.finish();

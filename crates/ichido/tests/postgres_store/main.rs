@@ -4,6 +4,8 @@
 
 mod commit;
 mod guard;
+mod prepared;
+mod shared;
 mod support;
 mod surroundings;
 mod tls;
