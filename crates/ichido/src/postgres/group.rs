@@ -22,6 +22,10 @@ use crate::{Error, ErrorKind, Intake, Taken};
 /// Deliveries in one transaction: where throughput stops to grow with more.
 const DELIVERIES_MAX: usize = 50;
 
+/// With this many a second commit goes beside the one under way, so that neither the processor
+/// nor the disk waits for the other.
+const ENOUGH: usize = 16;
+
 /// The first try, and two more: the pool may hand out one more connection that has just died.
 const TRIES: u32 = 3;
 
@@ -33,7 +37,7 @@ pub(super) fn queue(core: Arc<Core>, config: &Config) -> Queue<Answer> {
     let shape = Shape {
         committers: config.committers,
         deliveries_max: DELIVERIES_MAX,
-        enough: DELIVERIES_MAX,
+        enough: ENOUGH,
         waiting_max: config.waiting_max,
     };
     Queue::new(core, shape, |core, jobs| commit(core, jobs).boxed())
