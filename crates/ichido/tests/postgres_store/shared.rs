@@ -1,7 +1,12 @@
 //! Sync deliveries that share a commit: who is bad costs its neighbours time, never an outcome.
 
 use futures_util::future::join_all;
-use ichido::{Inbox, Outcome, SqlHandler, Taken, postgres::Postgres};
+use ichido::{
+    Inbox,
+    Outcome::{self, Accepted, Duplicate, Processed},
+    SqlHandler, Taken,
+    postgres::Postgres,
+};
 
 use crate::support::{Db, deliver};
 
@@ -30,7 +35,7 @@ const TRANSACTIONS: &str = "(SELECT DISTINCT xmin::text FROM ledger) AS t";
 async fn deliveries_that_wait_together_share_a_commit() {
     let (db, inbox) = inbox("", "INSERT INTO ledger (event_id) VALUES (:event_id)").await;
     let taken = deliver_all(&inbox, &["a", "b", "c", "d", "e"]).await;
-    assert_eq!(outcomes(&taken), [Outcome::Processed; 5]);
+    assert_eq!(outcomes(&taken), [Processed; 5]);
     assert_eq!((db.count("ledger").await, db.count(TRANSACTIONS).await), (5, 1));
 }
 
@@ -40,7 +45,6 @@ async fn a_handler_that_fails_is_kept_alone_and_its_neighbours_are_processed() {
                SELECT :event_id, 1 / CASE WHEN :event_id = 'bad' THEN 0 ELSE 1 END";
     let (db, inbox) = inbox("", sql).await;
     let taken = deliver_all(&inbox, &["a", "bad", "c"]).await;
-    use Outcome::{Accepted, Processed};
     assert_eq!(outcomes(&taken), [Processed, Accepted, Processed]);
     assert!(taken[1].error.as_deref().unwrap().contains("division by zero"), "{:?}", taken[1]);
     assert_eq!((db.count("ledger").await, db.count("ichido.work").await), (2, 1));
@@ -67,7 +71,7 @@ async fn a_handler_that_is_slow_does_not_hold_its_neighbours_back_for_long() {
         db.count("ledger").await
     };
     let (slow, seen) = tokio::join!(slow, quick);
-    assert_eq!(slow.unwrap().outcome, Outcome::Processed);
+    assert_eq!(slow.unwrap().outcome, Processed);
     assert_eq!((seen, db.count("ledger").await), (2, 3));
 }
 
@@ -77,7 +81,7 @@ async fn a_handler_that_can_run_but_once_a_transaction_is_processed_each_time() 
                INSERT INTO ledger (event_id) VALUES (:event_id)";
     let (db, inbox) = inbox("", sql).await;
     let taken = deliver_all(&inbox, &["a", "b", "c"]).await;
-    assert_eq!(outcomes(&taken), [Outcome::Processed; 3]);
+    assert_eq!(outcomes(&taken), [Processed; 3]);
     assert_eq!(db.count("ledger").await, 3);
 }
 
@@ -88,7 +92,6 @@ async fn a_deferred_constraint_that_one_breaks_is_its_own_failure() {
                  DEFERRABLE INITIALLY DEFERRED";
     let (db, inbox) = inbox(setup, "INSERT INTO ledger (event_id) VALUES (:event_id)").await;
     let taken = deliver_all(&inbox, &["a", "b", "c"]).await;
-    use Outcome::{Accepted, Processed};
     assert_eq!(outcomes(&taken), [Processed, Accepted, Processed]);
     assert_eq!(db.count("ledger").await, 2);
 }
@@ -102,7 +105,7 @@ async fn handlers_that_lock_rows_in_opposite_orders_are_all_processed() {
     let there = db.inbox(|e| e.on_sql("*", SqlHandler::parse("shared", sql).unwrap()));
     let (one, other) =
         tokio::join!(deliver_all(&here, &["x1", "y1"]), deliver_all(&there, &["y2", "x2"]));
-    assert_eq!(outcomes(&[one, other].concat()), [Outcome::Processed; 4]);
+    assert_eq!(outcomes(&[one, other].concat()), [Processed; 4]);
     assert_eq!(db.count("ledger WHERE amount = 2").await, 2);
 }
 
@@ -111,7 +114,6 @@ async fn one_event_that_is_delivered_many_times_at_once_is_processed_once() {
     let (db, inbox) = inbox("", "INSERT INTO ledger (event_id) VALUES (:event_id)").await;
     let mut outcomes = outcomes(&deliver_all(&inbox, &["a", "a", "a", "a"]).await);
     outcomes.sort_unstable();
-    use Outcome::{Duplicate, Processed};
     assert_eq!(outcomes, [Processed, Duplicate, Duplicate, Duplicate]);
     assert_eq!(db.count("ledger").await, 1);
 }
