@@ -5,6 +5,7 @@
 
 mod answer;
 mod body;
+mod framing;
 mod health;
 mod webhook;
 
@@ -94,6 +95,9 @@ impl App {
     }
 
     async fn route(&self, routes: Routes, request: Request<Incoming>) -> Answer {
+        if !framing::is_sound(&request) {
+            return answer::malformed();
+        }
         let path = request.uri().path();
         if routes.webhooks && path.starts_with(webhook::PREFIX) {
             return webhook::receive(self, request).await;
@@ -181,7 +185,9 @@ async fn connection(
         // Covers the wait for the next request, too, hence the longer of the two times.
         .header_read_timeout(app.limits.idle_timeout.0)
         .max_headers(app.limits.headers_max)
+        // The buffer alone can hold more than its limit by the time that it is looked at.
         .max_buf_size(app.limits.header_bytes_max)
+        .max_header_size(app.limits.header_bytes_max)
         .serve_connection(TokioIo::new(stream), service);
     {
         let mut http = pin!(watcher.watch(http));

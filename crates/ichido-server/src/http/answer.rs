@@ -78,6 +78,11 @@ pub(crate) fn method_not_allowed(allow: &'static str) -> Answer {
     answer
 }
 
+/// The head is not what HTTP/1.1 demands. Where the next request begins is in doubt.
+pub(crate) fn malformed() -> Answer {
+    closing(error(StatusCode::BAD_REQUEST, r#"{"error":"malformed"}"#))
+}
+
 /// The body is larger than the limit. The rest of it is not read, so the connection ends.
 pub(crate) fn too_large() -> Answer {
     closing(error(StatusCode::PAYLOAD_TOO_LARGE, r#"{"error":"too_large"}"#))
