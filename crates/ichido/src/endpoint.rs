@@ -40,6 +40,17 @@ pub enum OnFailure {
     Refuse,
 }
 
+/// What becomes of signed bytes that come again under another event id, where the provider's
+/// signature does not cover the id. A retry keeps its id, and is a duplicate like any other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum RepeatedBody {
+    /// Take it, and mark it for a human: two honest events can be alike.
+    #[default]
+    Mark,
+    /// Reject it, and store nothing of it: for senders whose bodies are never alike.
+    Refuse,
+}
+
 /// The settings of an endpoint that a store needs. Immutable once the inbox is open.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
@@ -52,6 +63,8 @@ pub struct EndpointSpec {
     pub mode: Mode,
     /// What becomes of a failed sync event.
     pub on_failure: OnFailure,
+    /// What becomes of a known body under another, unsigned id.
+    pub repeated_body: RepeatedBody,
     /// How long a handler may take.
     pub handler_timeout: Duration,
     /// How long a claimed event is invisible to other workers.
@@ -96,6 +109,7 @@ pub struct Endpoint<S: Store> {
     settings: Settings,
     mode: Mode,
     on_failure: OnFailure,
+    repeated_body: RepeatedBody,
     handler_timeout: Option<Duration>,
     lease: Duration,
     max_attempts: u16,
@@ -115,6 +129,7 @@ impl<S: Store> Endpoint<S> {
             settings: Settings::default(),
             mode: Mode::default(),
             on_failure: OnFailure::default(),
+            repeated_body: RepeatedBody::default(),
             handler_timeout: None,
             lease: LEASE,
             max_attempts: MAX_ATTEMPTS,
@@ -146,6 +161,12 @@ impl<S: Store> Endpoint<S> {
     /// Sets what becomes of a sync event whose handler fails.
     pub fn on_failure(mut self, on_failure: OnFailure) -> Self {
         self.on_failure = on_failure;
+        self
+    }
+
+    /// Sets what becomes of a known body under another, unsigned id.
+    pub fn repeated_body(mut self, repeated_body: RepeatedBody) -> Self {
+        self.repeated_body = repeated_body;
         self
     }
 
@@ -214,6 +235,7 @@ impl<S: Store> Endpoint<S> {
             provider: self.provider.into(),
             mode: self.mode,
             on_failure: self.on_failure,
+            repeated_body: self.repeated_body,
             handler_timeout,
             lease: self.lease,
             max_attempts: self.max_attempts,
@@ -290,6 +312,13 @@ fn refuse_contradictions(
         return Err(format!(
             "on_failure = \"refuse\" loses events: {} never sends again what was refused; use \
              \"keep\"",
+            spec.provider
+        ));
+    }
+    if spec.repeated_body == RepeatedBody::Refuse && spec.id_signed {
+        return Err(format!(
+            "repeated_body = \"refuse\" has nothing to do: {} signs the event id, so that a \
+             replay is a duplicate; leave it out",
             spec.provider
         ));
     }

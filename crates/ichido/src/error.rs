@@ -23,6 +23,8 @@ pub enum ErrorKind {
     Schema,
     /// The database refused a value or a statement of ours.
     Data,
+    /// A known body under another id, at an endpoint that refuses that. Nothing was taken: 400.
+    RepeatedBody,
 }
 
 impl ErrorKind {
@@ -35,6 +37,7 @@ impl ErrorKind {
             Self::Handler => "handler_failed",
             Self::Schema => "schema",
             Self::Data => "data",
+            Self::RepeatedBody => "repeated_body",
         }
     }
 }
@@ -67,7 +70,7 @@ impl Error {
 
     /// True when the sender should try again later: the fault is ours or the database's.
     pub fn is_retryable(&self) -> bool {
-        !matches!(self.kind, ErrorKind::Data)
+        !matches!(self.kind, ErrorKind::Data | ErrorKind::RepeatedBody)
     }
 }
 

@@ -21,6 +21,8 @@ pub(crate) struct EndpointConfig {
     pub(crate) mode: Mode,
     #[serde(default)]
     pub(crate) on_failure: OnFailure,
+    #[serde(default)]
+    pub(crate) repeated_body: RepeatedBody,
     pub(crate) handler_timeout: Option<Span>,
     pub(crate) lease: Option<Span>,
     pub(crate) max_attempts: Option<u16>,
@@ -48,6 +50,24 @@ pub(crate) enum OnFailure {
     #[default]
     Keep,
     Refuse,
+}
+
+/// What becomes of a known body under another, unsigned id.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum RepeatedBody {
+    #[default]
+    Mark,
+    Refuse,
+}
+
+impl From<RepeatedBody> for ichido::RepeatedBody {
+    fn from(repeated_body: RepeatedBody) -> Self {
+        match repeated_body {
+            RepeatedBody::Mark => Self::Mark,
+            RepeatedBody::Refuse => Self::Refuse,
+        }
+    }
 }
 
 impl From<Mode> for ichido::Mode {

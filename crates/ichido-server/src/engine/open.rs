@@ -85,6 +85,7 @@ fn endpoint<K: Kind>(
     let mut endpoint = Endpoint::new(name, &config.provider)
         .mode(config.mode.into())
         .on_failure(config.on_failure.into())
+        .repeated_body(config.repeated_body.into())
         .settings(settings(config));
     for secret in &config.secrets.0 {
         match secret.read(base) {

@@ -90,6 +90,7 @@ fn not_taken(app: &App, metrics: &EndpointMetrics, name: &str, error: &ReceiveEr
             metrics.failed(error.kind().as_str());
             log_failure(name, error);
             match error.kind() {
+                ErrorKind::RepeatedBody => answer::rejected(400),
                 ErrorKind::Handler | ErrorKind::Data => answer::failed(),
                 _ => answer::unavailable(app.limits.retry_after.0),
             }
@@ -100,7 +101,11 @@ fn not_taken(app: &App, metrics: &EndpointMetrics, name: &str, error: &ReceiveEr
 fn log_failure(endpoint: &str, error: &Error) {
     let text = error.to_string();
     let (kind, error) = (error.kind().as_str(), &*one_line(&text));
-    warn!(endpoint, kind, error, "not taken; the sender will try again");
+    if kind == ErrorKind::RepeatedBody.as_str() {
+        warn!(endpoint, kind, error, "rejected");
+    } else {
+        warn!(endpoint, kind, error, "not taken; the sender will try again");
+    }
 }
 
 fn refused(app: &App, metrics: &EndpointMetrics, reason: &'static str) -> Answer {

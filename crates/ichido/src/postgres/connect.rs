@@ -15,6 +15,9 @@ use crate::{Error, ErrorKind};
 /// What makes a database unfit, in one round trip.
 const FITNESS: &str = include_str!("../../sql/postgres/fitness.sql");
 
+/// What `ichido.mark_digests` raises at an endpoint that refuses.
+const REPEATED_BODY: &str = "IC005";
+
 /// A pool for one role. Opens nothing yet.
 pub(super) fn pool(config: &Config, prepared: &Prepared) -> Result<Pool, Error> {
     let manager = Manager::from_config(
@@ -84,6 +87,7 @@ async fn check_fitness(client: &tokio_postgres::Client) -> Result<(), Error> {
 pub(super) fn database(error: &tokio_postgres::Error) -> Error {
     let kind = match error.code() {
         Some(code) if is_data(code.code()) => ErrorKind::Data,
+        Some(code) if code.code() == REPEATED_BODY => ErrorKind::RepeatedBody,
         Some(code) if code.code() == "55P03" => ErrorKind::Busy,
         Some(code) if matches!(code.code(), "42P01" | "3F000" | "42883") => ErrorKind::Schema,
         _ => ErrorKind::Unavailable,

@@ -22,7 +22,7 @@ use super::{
     prepared::{Prepared, Sql},
     shared::Resting,
 };
-use crate::{EndpointSpec, Error, Mode, OnFailure};
+use crate::{EndpointSpec, Error, Mode, OnFailure, RepeatedBody};
 
 const IS_STORED: &str = include_str!("../../sql/postgres/is_stored.sql");
 const FLAG: &str = include_str!("../../sql/postgres/flag.sql");
@@ -175,6 +175,10 @@ fn settings(spec: &EndpointSpec) -> serde_json::Value {
         "on_failure": match spec.on_failure {
             OnFailure::Keep => "keep",
             OnFailure::Refuse => "refuse",
+        },
+        "repeated_body": match spec.repeated_body {
+            RepeatedBody::Mark => "mark",
+            RepeatedBody::Refuse => "refuse",
         },
         "handler_timeout_ms": spec.handler_timeout.as_millis(),
         "lease_ms": spec.lease.as_millis(),

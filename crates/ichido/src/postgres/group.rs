@@ -17,7 +17,7 @@ use super::{
     prepared::is_stale,
     queue::{self, Queue, Shape},
 };
-use crate::{Error, ErrorKind, Intake, Taken};
+use crate::{Error, Intake, Taken};
 
 /// Deliveries in one transaction: where throughput stops to grow with more.
 const DELIVERIES_MAX: usize = 50;
@@ -55,7 +55,7 @@ async fn commit(core: Arc<Core>, jobs: Vec<Job>) {
             }
         }
         // One of them is to blame: each alone, so that it refuses only itself.
-        Err(error) if error.kind() == ErrorKind::Data && intakes.len() > 1 => {
+        Err(error) if !error.is_retryable() && intakes.len() > 1 => {
             for (intake, answer) in intakes.iter().zip(answers) {
                 let taken = match store(core, &[intake]).await {
                     Ok(rows) => judge(core, intake, &rows[0]).await,

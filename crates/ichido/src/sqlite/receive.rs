@@ -16,7 +16,9 @@ use super::{
     file, time,
     watch::Watch,
 };
-use crate::{EndpointSpec, Error, ErrorKind, Intake, Mode, OnFailure, Outcome, Route, Taken};
+use crate::{
+    EndpointSpec, Error, ErrorKind, Intake, Mode, OnFailure, Outcome, RepeatedBody, Route, Taken,
+};
 
 macro_rules! sql {
     ($name:literal) => {
@@ -94,11 +96,15 @@ impl Receiver {
         if fresh.contains(&true) {
             one(0).store_delivery().map_err(failed)?;
         }
+        let refuses = intake.endpoint.repeated_body == RepeatedBody::Refuse;
         let mut all = Vec::with_capacity(fresh.len());
         for (index, fresh) in fresh.into_iter().enumerate() {
             let one = one(index);
             if fresh {
-                one.mark().map_err(failed)?;
+                if one.mark().map_err(failed)? && refuses {
+                    let why = "a body that was received before, under another event id";
+                    return Err(Error::new(ErrorKind::RepeatedBody, why).into());
+                }
                 all.push(self.route(&one)?);
             } else {
                 all.push(one.known().map_err(failed)?);
@@ -267,15 +273,16 @@ impl One<'_> {
         self.execute(sql!("delivery_put"), row).map(drop)
     }
 
-    /// Where the event id is not signed, marks its bytes.
-    fn mark(&self) -> rusqlite::Result<()> {
+    /// Where the event id is not signed, marks its bytes. True when they came under another id.
+    fn mark(&self) -> rusqlite::Result<bool> {
         let event = &self.intake.delivery.events[self.index];
         if self.intake.endpoint.id_signed || event.provenance() != Provenance::Signed {
-            return Ok(());
+            return Ok(false);
         }
         let id = self.id();
         let row = params![self.endpoint, event.digest(), id.as_bytes(), self.now];
-        self.execute(sql!("digest_mark"), row).map(drop)
+        let mut mark = self.connection.prepare_cached(sql!("digest_mark"))?;
+        mark.query_row(row, |row| row.get(0))
     }
 
     /// The key is held: by our own receipt, by the same event, or by other content.

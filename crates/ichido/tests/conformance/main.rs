@@ -51,5 +51,7 @@ on_every_engine! {
         a_delivery_without_a_usable_id_waits_for_a_human,
         a_retry_with_another_pending_webhooks_is_a_duplicate_and_no_conflict,
         the_same_id_with_another_amount_is_a_conflict_and_the_first_one_wins,
-        a_replayed_body_under_a_fresh_unsigned_id_is_marked;
+        a_replayed_body_under_a_fresh_unsigned_id_is_marked,
+        a_replayed_body_is_refused_where_the_endpoint_says_so_and_a_retry_is_not,
+        of_two_replays_at_once_one_is_stored;
 }

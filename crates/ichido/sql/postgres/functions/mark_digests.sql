@@ -1,6 +1,7 @@
 -- Where the signature does not cover the event id, a replayed body under a fresh id must not
--- pass unnoticed: the second receipt with the same signed bytes is marked on the first. A phase
--- of its own after the event keys, sorted, so that there is one order of locks and no deadlock.
+-- pass unnoticed: the second receipt with the same signed bytes is marked on the first, or refused
+-- where the endpoint says so (IC005; of two at once, one waits for the other here). A phase of its
+-- own after the event keys, sorted, so that there is one order of locks and no deadlock.
 CREATE OR REPLACE FUNCTION ichido.mark_digests(
   d_endpoint int2[], e_receipt uuid[], e_delivery int4[], e_digest bytea[], e_signed boolean[],
   e_fresh boolean[] /* NULL: all */)
@@ -9,9 +10,11 @@ LANGUAGE plpgsql VOLATILE
 AS $$
 DECLARE
   v record;
+  v_repeats int4;
 BEGIN
   FOR v IN
-    SELECT p.id AS endpoint_id, e.digest, e.id
+    SELECT p.id AS endpoint_id, e.digest, e.id,
+           p.settings ->> 'repeated_body' = 'refuse' AS refuse
       FROM unnest(e_receipt, e_delivery, e_digest, e_signed) WITH ORDINALITY
            AS e (id, d, digest, signed, n)
       JOIN ichido.endpoint p ON p.id = d_endpoint[e.d]
@@ -22,7 +25,12 @@ BEGIN
     INSERT INTO ichido.signed_digest AS s (endpoint_id, digest, id, received_at, last_id, last_at)
     VALUES (v.endpoint_id, v.digest, v.id, clock_timestamp(), v.id, clock_timestamp())
     ON CONFLICT (endpoint_id, digest)
-    DO UPDATE SET repeats = s.repeats + 1, last_id = excluded.last_id, last_at = excluded.last_at;
+    DO UPDATE SET repeats = s.repeats + 1, last_id = excluded.last_id, last_at = excluded.last_at
+    RETURNING s.repeats INTO v_repeats;
+    IF v.refuse AND v_repeats > 0 THEN
+      RAISE EXCEPTION 'a body that was received before, under another event id'
+        USING ERRCODE = 'IC005';
+    END IF;
   END LOOP;
 END
 $$;
