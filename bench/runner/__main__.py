@@ -4,7 +4,7 @@ import json
 import sys
 import time
 
-from . import conditions, latency, measure, report, whole
+from . import conditions, latency, measure, report, wal, whole
 from .database import Cluster
 from .lines import LINES
 from .load import Load
@@ -43,7 +43,7 @@ def run(chosen):
     }
     if wants("wal"):
         say("WAL an event")
-        found["wal"] = whole.wal(bench)
+        found["wal"] = wal.measure(bench)
     if wants("sizes"):
         say("sizes")
         found["idle_bytes"] = {each.engine: whole.idle_bytes(each) for each in (postgres, sqlite)}

@@ -37,6 +37,7 @@ STYLE = {
     "grid.color": "#e4e4e4",
     "figure.constrained_layout.use": True,
 }
+PERCENTILES = (("p50", "p50", "solid"), ("p99", "p99", "dashed"), ("p999", "p99.9", "dotted"))
 THOUSANDS = FuncFormatter(lambda value, _: f"{value:,.0f}")
 PLAIN = FuncFormatter(lambda value, _: f"{value:g}")
 
@@ -85,17 +86,18 @@ def throughput(results, path):
 def latency(curves, path):
     """Two panels, async and sync: percentiles over the offered rate, both logarithmic."""
     with plt.rc_context(STYLE):
-        figure, panels = plt.subplots(1, 2, figsize=(9.5, 4.2), sharey=True)
+        figure, panels = plt.subplots(1, 2, figsize=(9.5, 4.6), sharey=True)
         for axes, kind in zip(panels, ("async", "sync")):
-            for curve in (curve for curve in curves if curve["title"].endswith(kind)):
-                rates = [point["offered"] for point in curve["points"]]
-                for key, label, dashes in (
-                    ("p50", "p50", "solid"), ("p99", "p99", "dashed"), ("p999", "p99.9", "dotted"),
-                ):  # fmt: skip
-                    ms = [point["latency_us"][key] / 1000 for point in curve["points"]]
-                    title = curve["title"].partition(",")[0]
-                    axes.plot(rates, ms, linestyle=dashes, marker="o", markersize=3,
-                              color=COLOURS[curve["system"]], label=f"{title} {label}")  # fmt: skip
+            for curve in (curve for curve in curves if curve["line"] == kind):
+                for key, label, dashes in PERCENTILES:
+                    points = [point for point in curve["points"] if key in point["latency_us"]]
+                    axes.plot(
+                        [point["offered"] for point in points],
+                        [point["latency_us"][key] / 1000 for point in points],
+                        linestyle=dashes, marker="o", markersize=3,
+                        color=COLOURS[curve["system"]],
+                        label=f"{NAMES[curve['system']].partition(' (')[0]}, {label}",
+                    )  # fmt: skip
             axes.set_xscale("log")
             axes.set_yscale("log")
             axes.xaxis.set_major_formatter(THOUSANDS)
@@ -104,5 +106,6 @@ def latency(curves, path):
             titles = {"async": "async receive", "sync": "sync receive, billing handler"}
             axes.set_title(titles[kind], fontsize=11)
         panels[0].set_ylabel("latency from when it was due, ms (log)")
-        panels[1].legend(frameon=False, fontsize=9)
+        handles, labels = panels[0].get_legend_handles_labels()
+        figure.legend(handles, labels, frameon=False, fontsize=9, ncols=2, loc="outside lower center")
         _save(figure, path)

@@ -8,6 +8,12 @@ from .lines import BASELINE, ICHIDO, PGBENCH, SQLITE
 
 SHORT = {ICHIDO: "Ichido", SQLITE: "Ichido, SQLite", BASELINE: "baseline", PGBENCH: "pgbench"}
 
+WAL = (
+    ("received", "async, received", None, ""),
+    ("async", "async, received and processed", 0.8, "0.8x"),
+    ("sync", "sync, received and processed", 0.8, "0.8x"),
+)
+
 
 def _table(head, rows):
     widths = [max(len(row[at]) for row in [head, *rows]) for at in range(len(head))]
@@ -86,11 +92,10 @@ def sizes(found):
     def row(what, value, text, most, most_text):
         rows.append([what, text, f"≤ {most_text}{_mark(value, most=most)}" if most else ""])
 
-    for key, each in found.get("wal", {}).items():
-        text = f"{each[ICHIDO]:,.0f} B; one table {each[BASELINE]:,.0f} B; {each['ratio']:.2f}x"
-        target = (0.8, "0.8x") if key == "sync" else (None, "")
-        whole = "received and processed" if key == "sync" else "received"
-        row(f"WAL an event, {key} ({whole})", each["ratio"], text, *target)
+    for key, title, most, most_text in WAL:
+        if each := found.get("wal", {}).get(key):
+            text = f"{each[ICHIDO]:,.0f} B, one table {each[BASELINE]:,.0f} B: {each['ratio']:.2f}x"
+            row(f"WAL an event, {title}", each["ratio"], text, most, most_text)
     for engine, value in found.get("idle_bytes", {}).items():
         row(f"idle server on {engine}, resident", value, f"{value / 1e6:.1f} MB", 30e6, "30 MB")
     if "binary_bytes" in found:

@@ -1,37 +1,14 @@
-"""Figures that need no rounds: WAL an event, memory of an idle server, sizes, build time."""
+"""Figures that need no rounds and no load: memory of an idle server, sizes, build time."""
 
 import os
 import re
 import tempfile
 import time
-from pathlib import Path
 
-from .lines import ASYNC, SYNC
 from .place import ROOT
 from .processes import output, resident_bytes
 
-WAL_EVENTS = 5_000
 IDLE = 2.0  # seconds until a server that started counts as idle
-
-
-def wal(bench, systems=("ichido-postgres", "baseline")):
-    """WAL bytes an event, over as many events on each system, from a checkpoint on."""
-    found = {}
-    for key, path, connections in (("async", ASYNC, 64), ("sync", SYNC, 16)):
-        for name in systems:
-            with bench.systems[name].running() as running:
-                bench.cluster.settle()
-                before = bench.cluster.wal_bytes()
-                bench.load.send(
-                    running.address, path, connections, count=WAL_EVENTS, seconds=120
-                )
-                used = bench.cluster.wal_bytes() - before
-                if running.stored() != WAL_EVENTS:
-                    raise RuntimeError(f"{name} did not store {WAL_EVENTS} events")
-                found.setdefault(key, {})[name] = used / WAL_EVENTS
-    return {
-        key: {**each, "ratio": each[systems[0]] / each[systems[1]]} for key, each in found.items()
-    }
 
 
 def idle_bytes(system):

@@ -30,10 +30,16 @@ def baseline(system, load, seconds):
         cluster.query(FILL.format(body=body, count=WAITING), name)
         cluster.query("ANALYZE webhook_inbox", name)
         cluster.settle()
-        command = [system.place.python, BASELINE / "worker.py", PROCESSES, seconds]
-        env = {"DATABASE_URL": f"{cluster.url}/{name}", "PYTHONDONTWRITEBYTECODE": "1"}
-        found = json.loads(output(command, env=env))
+        found = run_baseline(system, name, PROCESSES, seconds)
         done = "SELECT count(*) FROM webhook_inbox WHERE processed_at IS NOT NULL"
         if cluster.value(done, name) != found["events"]:
             raise RuntimeError(f"not what the worker says it did: {found}")
         return {"rate": found["rate"], "requests": found["events"], "latency_us": {}}
+
+
+def run_baseline(system, database, processes, seconds=120):
+    """Runs the usual loop until nothing is due, or for so long."""
+    command = [system.place.python, BASELINE / "worker.py", processes, seconds]
+    url = f"{system.cluster.url}/{database}"
+    env = {"DATABASE_URL": url, "PYTHONDONTWRITEBYTECODE": "1"}
+    return json.loads(output(command, env=env))
