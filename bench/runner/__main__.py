@@ -4,7 +4,7 @@ import json
 import sys
 import time
 
-from . import conditions, latency, measure, report, wal, whole
+from . import conditions, latency, layers, measure, report, wal, whole
 from .database import Cluster
 from .lines import LINES
 from .load import Load
@@ -54,6 +54,10 @@ def run(chosen):
         found["build"] = whole.clean_build(place)
     if wants("latency") and not chosen.quick:
         found["latency"] = latency.curves(bench, found["lines"], min(chosen.seconds, 4), say)
+    if chosen.layers:
+        say("where the time goes")
+        profiled = Ichido(place, cluster, "postgres", place.profiled)
+        found["layers"] = layers.measure(bench, profiled, chosen.seconds)
     return found
 
 

@@ -24,6 +24,10 @@ class Cluster:
         """The one value of a statement."""
         return self.query(statement, database)[0][0]
 
+    def counter(self, table, database):
+        """A function that says how many rows a table has by then."""
+        return lambda: self.value(f"SELECT count(*) FROM {table}", database)
+
     def template(self, name, fill):
         """Makes database `name`, once; `fill` gets its URL."""
         if not self.value(f"SELECT count(*) FROM pg_database WHERE datname = '{name}'"):

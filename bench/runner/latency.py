@@ -4,6 +4,8 @@ Requests are sent at a fixed rate, whatever the answers do, and latency counts f
 was due. So a stall counts for every event that it held up.
 """
 
+import functools
+
 from .lines import ASYNC, SYNC
 from .measure import WARM_UP
 
@@ -27,12 +29,12 @@ def curves(bench, results, seconds, say):
     found = []
     for name, path, key in CURVES:
         with bench.systems[name].running() as running:
-            send = lambda seconds, **options: bench.load.send(  # noqa: E731
-                running.address, path, CONNECTIONS, seconds=seconds, strict=False, **options
+            send = functools.partial(
+                bench.load.send, running.address, path, CONNECTIONS, strict=False
             )
-            send(WARM_UP)
+            send(seconds=WARM_UP)
             most = results[key]["systems"][name]["rate"] if key in results else None
-            most = most or send(seconds)["rate"]
+            most = most or send(seconds=seconds)["rate"]
             points = []
             for share in SHARES:
                 say(f"latency of {name}, {key}, at {share} % of {most:,.0f}/s")
@@ -44,7 +46,7 @@ def curves(bench, results, seconds, say):
 
 def _point(send, rate, seconds):
     seconds = max(seconds, min(SECONDS_MAX, 1000 * BEYOND / rate))
-    got = send(seconds, rate=round(rate, 1))
+    got = send(seconds=seconds, rate=round(rate, 1))
     latency = got["latency_us"]
     if got["requests"] < 1000 * BEYOND:
         del latency["p999"]

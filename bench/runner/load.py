@@ -72,4 +72,9 @@ class Load:
             raise RuntimeError(f"pgbench: {failed} transactions failed:\n{said}")
         latency = float(re.search(r"latency average = ([\d.]+)", said)[1])
         latency_us = {"mean": latency * 1000}
-        return {"rate": rate, "requests": done, "latency_us": latency_us, "cpu_us": cpu * 1e6 / done}
+        return {
+            "rate": rate,
+            "requests": done,
+            "latency_us": latency_us,
+            "cpu_us": cpu * 1e6 / done,
+        }

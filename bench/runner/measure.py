@@ -2,6 +2,7 @@
 machine that changes its mind changes it for all of them. Ratios are taken within a round.
 """
 
+import functools
 import statistics
 
 from . import workers
@@ -30,14 +31,14 @@ class Bench:
         if name == PGBENCH:
             return self._pgbench(line)
         with self.systems[name].running() as running:
-            options = {"duplicates": line.duplicates, **line.options}
-            send = lambda seconds: self.load.send(  # noqa: E731
-                running.address, line.path, line.connections, seconds=seconds, **options
-            )
-            warm = send(WARM_UP)
+            send = functools.partial(
+                self.load.send, running.address, line.path, line.connections,
+                duplicates=line.duplicates, **line.options,
+            )  # fmt: skip
+            warm = send(seconds=WARM_UP)
             self.cluster.settle()
             with Cpu(self.place, running) as cpu:
-                found = send(self.seconds)
+                found = send(seconds=self.seconds)
             found["cpu"] = {"generator": found["cpu_us"], **cpu.each(found["requests"])}
             events = warm["events"] + found["events"] if line.stores else 0
             if (stored := running.stored()) != events:

@@ -29,6 +29,10 @@ def options():
         "--quick", action="store_true", help="2 seconds, one round, no latency over load"
     )
     parser.add_argument("--build", action="store_true", help="time a clean release build, too")
+    parser.add_argument(
+        "--layers", action="store_true", help="where the time goes, too: builds the server with "
+        "frame pointers and runs it under perf, as root",
+    )  # fmt: skip
     parser.add_argument("--json", type=_from_caller, metavar="FILE", help="where the report goes")
     parser.add_argument(
         "--pictures", type=_from_caller, metavar="DIR", help="where the pictures go (a whole run: "

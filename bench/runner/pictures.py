@@ -107,5 +107,7 @@ def latency(curves, path):
             axes.set_title(titles[kind], fontsize=11)
         panels[0].set_ylabel("latency from when it was due, ms (log)")
         handles, labels = panels[0].get_legend_handles_labels()
-        figure.legend(handles, labels, frameon=False, fontsize=9, ncols=2, loc="outside lower center")
+        figure.legend(
+            handles, labels, frameon=False, fontsize=9, ncols=2, loc="outside lower center"
+        )
         _save(figure, path)

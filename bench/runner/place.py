@@ -19,6 +19,7 @@ class Place:
     pg_bin: Path
     pg_url: str  # without a database
     pg_process: int
+    profiled: Path | None  # the server with frame pointers, where it was asked for
 
     @staticmethod
     def from_environment():
@@ -33,4 +34,5 @@ class Place:
             pg_bin=path("BENCH_PG_BIN"),
             pg_url=os.environ["BENCH_PG_URL"],
             pg_process=int(os.environ["BENCH_PG_PROCESS"]),
+            profiled=path("BENCH_PROFILED") if "BENCH_PROFILED" in os.environ else None,
         )

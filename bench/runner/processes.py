@@ -12,7 +12,7 @@ TICK = os.sysconf("SC_CLK_TCK")
 
 
 def _stat(pid):
-    """State, parent, and the clock ticks used by itself and by its children that have ended."""
+    """Parent, and the clock ticks used by itself and by its children that have ended."""
     try:
         text = Path(f"/proc/{pid}/stat").read_text()
     except (FileNotFoundError, ProcessLookupError):
@@ -21,8 +21,8 @@ def _stat(pid):
     return int(fields[1]), sum(int(field) for field in fields[11:15])
 
 
-def cpu_seconds(pid):
-    """Processor time of a process and everything below it, from its start to now."""
+def _tree(pid):
+    """Clock ticks by process, of one and everything below it."""
     found = {}
     for entry in os.listdir("/proc"):
         if entry.isdigit() and (stat := _stat(entry)):
@@ -30,13 +30,23 @@ def cpu_seconds(pid):
     children = {}
     for child, (parent, _) in found.items():
         children.setdefault(parent, []).append(child)
-    ticks, waiting = 0, [pid]
+    ticks, waiting = {}, [pid]
     while waiting:
         at = waiting.pop()
         if at in found:
-            ticks += found[at][1]
+            ticks[at] = found[at][1]
             waiting += children.get(at, [])
-    return ticks / TICK
+    return ticks
+
+
+def tree(pid):
+    """A process and everything below it."""
+    return set(_tree(pid))
+
+
+def cpu_seconds(pid):
+    """Processor time of a process and everything below it, from its start to now."""
+    return sum(_tree(pid).values()) / TICK
 
 
 def resident_bytes(pid):

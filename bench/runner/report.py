@@ -77,7 +77,9 @@ def cost(results):
                 f"{latency[at] / 1000:.1f}" if latency.get(at) is not None else ""
                 for at in ("p50", "p99", "p999")
             ]
-            us = [f"{cpu[at]:.0f}" if at in cpu else "" for at in ("server", "postgres", "generator")]
+            us = [
+                f"{cpu[at]:.0f}" if at in cpu else "" for at in ("server", "postgres", "generator")
+            ]
             if any(ms) or any(us):
                 rows.append([key, SHORT[name], *ms, *us])
     head = ["line", "system", "p50 ms", "p99 ms", "p99.9 ms", "server µs", "PostgreSQL µs",
@@ -111,6 +113,23 @@ def sizes(found):
     return _table(["what", "measured", "target"], rows) if rows else ""
 
 
+def layers(found):
+    """Processor time by layer, and latency without company."""
+    rows = []
+    for group, title in (("server", "server"), ("postgres", "PostgreSQL")):
+        for layer in found["cpu"]["async"][group]:
+            us = [f"{found['cpu'][key][group][layer]:.1f}" for key in ("async", "sync")]
+            rows.append([f"{title}: {layer}", *us])
+    rows.append(
+        ["load generator", *(f"{found['cpu'][k]['generator_us']:.1f}" for k in ("async", "sync"))]
+    )
+    each = [f"{found['cpu'][key]['events_per_commit']:.1f}" for key in ("async", "sync")]
+    rows.append(["events a transaction, not µs", *each])
+    head = ["layer", "async, µs", "sync, µs"]
+    alone = [[what, f"{us / 1000:.2f}"] for what, us in found["alone"].items()]
+    return _table(head, rows) + "\n\n" + _table(["one connection alone", "p50, ms"], alone)
+
+
 def whole(report):
     """Everything that a reader needs, in the order in which it is asked for."""
     parts = [sentence(report["conditions"])]
@@ -120,4 +139,6 @@ def whole(report):
         parts += [text]
     if report["lines"]:
         parts += ["Latency, and processor time an event:", cost(report["lines"])]
+    if "layers" in report:
+        parts += ["Processor time an event by layer:", layers(report["layers"])]
     return "\n\n".join(parts)

@@ -3,14 +3,15 @@ same two paths on 127.0.0.1, runs on a database of its own, and says what it rea
 """
 
 import re
+import socket
 import sqlite3
 import tempfile
 import urllib.error
 import urllib.request
+from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Callable
 
 import psycopg
 
@@ -35,7 +36,7 @@ provider = "stripe"
 secrets = ["env:BENCH_SECRET"]
 mode = "{mode}"
 [endpoint.{name}.handlers]
-"invoice.paid" = {{ sqlite = "{billing}/sqlite/invoice_paid.sql", postgres = "{billing}/postgres/invoice_paid.sql" }}
+"invoice.paid" = "{billing}/{engine}/invoice_paid.sql"
 """
 # Answers a signed handshake: verified, read, nothing stored.
 HANDSHAKE = """
@@ -58,14 +59,15 @@ class Running:
 class Ichido:
     """The server, with the handlers of examples/billing in SQL."""
 
-    def __init__(self, place, cluster, engine):
+    def __init__(self, place, cluster, engine, binary=None):
         self.place, self.cluster, self.engine = place, cluster, engine
         self.name = f"ichido-{engine}"
+        self.binary = binary or place.ichido
 
     def _config(self, folder, url):
         text = CONFIG.format(url=url, billing=BILLING)
         for name, mode in (("billing", "sync"), ("billing-async", "async")):
-            text += ENDPOINT.format(name=name, mode=mode, billing=BILLING)
+            text += ENDPOINT.format(name=name, mode=mode, billing=BILLING, engine=self.engine)
         path = Path(folder) / "ichido.toml"
         path.write_text(text + HANDSHAKE)
         return path
@@ -86,16 +88,16 @@ class Ichido:
                 return
             template = self.cluster.template("ichido", self._migrate)
             with self.cluster.fresh(template) as name:
-                count = "SELECT count(*) FROM ichido.event"
-                stored = lambda: self.cluster.value(count, name)  # noqa: E731
+                stored = self.cluster.counter("ichido.event", name)
                 yield from self._serve(folder, f"{self.cluster.url}/{name}", name, stored)
 
     def _serve(self, folder, url, database, stored):
-        command = [self.place.ichido, "serve", "--config", self._config(folder, url)]
+        command = [self.binary, "serve", "--config", self._config(folder, url)]
         service = Service(command, Path(folder) / "log", env={"BENCH_SECRET": SECRET})
         try:
-            said = lambda: re.search(r"listening on http://(\S+)", service.log.read_text())  # noqa: E731
-            address = service.wait_for(said, "ichido")[1]
+            address = service.wait_for(
+                lambda: re.search(r"listening on http://(\S+)", service.log.read_text()), "ichido"
+            )[1]
             service.wait_for(lambda: _answers(address, "/readyz"), "ichido")
             yield Running(address, service.pid, database, stored)
         finally:
@@ -135,18 +137,17 @@ class Baseline:
             service = Service(command, self.place.work / f"{name}.log", env=env, cwd=BASELINE)
             try:
                 ready = "Application startup complete"
-                started = lambda: service.log.read_text().count(ready) >= BASELINE_PROCESSES  # noqa: E731
-                service.wait_for(started, "the baseline")
-                count = "SELECT count(*) FROM webhook_inbox"
-                stored = lambda: self.cluster.value(count, name)  # noqa: E731
+                service.wait_for(
+                    lambda: service.log.read_text().count(ready) >= BASELINE_PROCESSES,
+                    "the baseline",
+                )
+                stored = self.cluster.counter("webhook_inbox", name)
                 yield Running(f"127.0.0.1:{port}", service.pid, name, stored)
             finally:
                 service.stop()
 
 
 def _free_port():
-    import socket
-
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         return free.getsockname()[1]
