@@ -65,12 +65,13 @@ class Load:
         said = output(command)
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-        rate = float(re.search(r"tps = ([\d.]+)", said)[1])
-        done = int(re.search(r"actually processed: (\d+)", said)[1])
-        failed = int(re.search(r"failed transactions: (\d+)", said)[1])
-        if failed:
-            raise RuntimeError(f"pgbench: {failed} transactions failed:\n{said}")
-        latency = float(re.search(r"latency average = ([\d.]+)", said)[1])
+        numbers = [
+            re.search(pattern, said)
+            for pattern in (r"tps = ([\d.]+)", r"processed: (\d+)", r"average = ([\d.]+)")
+        ]
+        if not all(numbers) or re.search(r"failed transactions: [1-9]", said):
+            raise RuntimeError(f"pgbench did not do its work:\n{said}")
+        rate, done, latency = (float(number[1]) for number in numbers)
         latency_us = {"mean": latency * 1000}
         return {
             "rate": rate,
