@@ -6,6 +6,7 @@
 mod answer;
 mod body;
 mod health;
+mod request_id;
 mod webhook;
 
 use std::{
@@ -20,7 +21,9 @@ use std::{
     time::Duration,
 };
 
-use hyper::{Request, body::Incoming, server::conn::http1, service::service_fn};
+use hyper::{
+    Request, Version, body::Incoming, header::HOST, server::conn::http1, service::service_fn,
+};
 use hyper_util::{
     rt::{TokioIo, TokioTimer},
     server::graceful::{GracefulShutdown, Watcher},
@@ -33,7 +36,7 @@ use tokio::{
 use tracing::warn;
 
 pub(crate) use self::health::first_check;
-use self::{answer::Answer, body::Bodies, health::Readiness};
+use self::{answer::Answer, body::Bodies, health::Readiness, request_id::RequestId};
 use crate::{config::Limits, engine::Engine, metrics::Metrics};
 
 /// Pause after `accept` failed, for want of file descriptors for example.
@@ -85,18 +88,23 @@ impl App {
     }
 
     async fn answer(&self, routes: Routes, request: Request<Incoming>) -> Answer {
+        let id = RequestId::new();
         self.metrics.in_flight.inc();
         let in_flight = Leave(self);
-        let answer = self.route(routes, request).await;
+        let mut answer = self.route(routes, id, request).await;
         drop(in_flight);
+        answer::complete(&mut answer, id);
         self.metrics.answered(answer.status().as_u16());
         answer
     }
 
-    async fn route(&self, routes: Routes, request: Request<Incoming>) -> Answer {
+    async fn route(&self, routes: Routes, id: RequestId, request: Request<Incoming>) -> Answer {
+        if !has_its_host(&request) {
+            return answer::bad_request();
+        }
         let path = request.uri().path();
         if routes.webhooks && path.starts_with(webhook::PREFIX) {
-            return webhook::receive(self, request).await;
+            return webhook::receive(self, id, request).await;
         }
         match path {
             "/livez" if routes.health => health::live(request.method()),
@@ -105,6 +113,13 @@ impl App {
             _ => answer::not_found(),
         }
     }
+}
+
+/// HTTP/1.1 demands one `Host`; two of them are somebody's trick. Which host it names is nobody's
+/// business here: paths alone tell endpoints apart.
+fn has_its_host(request: &Request<Incoming>) -> bool {
+    let hosts = request.headers().get_all(HOST).iter().count();
+    hosts == 1 || (hosts == 0 && request.version() == Version::HTTP_10)
 }
 
 /// Counts a request out, also when its future is dropped.
@@ -181,7 +196,9 @@ async fn connection(
         // Covers the wait for the next request, too, hence the longer of the two times.
         .header_read_timeout(app.limits.idle_timeout.0)
         .max_headers(app.limits.headers_max)
+        // The buffer may hold more than it was told to: only the second limit is exact.
         .max_buf_size(app.limits.header_bytes_max)
+        .max_header_size(app.limits.header_bytes_max)
         .serve_connection(TokioIo::new(stream), service);
     {
         let mut http = pin!(watcher.watch(http));

@@ -14,6 +14,7 @@ use super::{
     App,
     answer::{self, Answer},
     body::NoBody,
+    request_id::RequestId,
 };
 use crate::{log::one_line, metrics::EndpointMetrics};
 
@@ -21,7 +22,7 @@ use crate::{log::one_line, metrics::EndpointMetrics};
 pub(crate) const PREFIX: &str = "/webhooks/";
 
 /// Receives one delivery.
-pub(crate) async fn receive(app: &App, request: Request<Incoming>) -> Answer {
+pub(crate) async fn receive(app: &App, id: RequestId, request: Request<Incoming>) -> Answer {
     let name = &request.uri().path()[PREFIX.len()..];
     let Some(metrics) = app.metrics.endpoint(name) else { return answer::not_found() };
     if request.method() != Method::POST {
@@ -48,47 +49,55 @@ pub(crate) async fn receive(app: &App, request: Request<Incoming>) -> Answer {
     let began = Instant::now();
     match app.engine.receive(name, delivery).await {
         Ok(Received::Handshake(handshake)) => {
-            debug!(endpoint = name, "handshake answered");
+            debug!(request = %id, endpoint = name, "handshake answered");
             answer::handshake(handshake)
         }
         Ok(received) => {
             if let Received::Events(taken) = &received {
                 metrics.taken(taken, began.elapsed());
                 for event in taken {
-                    tell(name, event);
+                    tell(id, name, event);
                 }
             }
             answer::taken(&received)
         }
-        Err(error) => not_taken(app, metrics, name, &error),
+        Err(error) => not_taken(app, metrics, (id, name), &error),
     }
 }
 
 /// One line an event; loud only where a human may have to look.
-fn tell(endpoint: &str, event: &Taken) {
+fn tell(request: RequestId, endpoint: &str, event: &Taken) {
     let (receipt, outcome) = (event.receipt, event.outcome.as_str());
     if event.conflict {
-        warn!(endpoint, %receipt, "conflict: same event id, other content; the first one wins");
+        warn!(
+            %request, endpoint, %receipt,
+            "conflict: same event id, other content; the first one wins"
+        );
     }
     if let Some(error) = &event.error {
         let error = &*one_line(error);
-        warn!(endpoint, %receipt, outcome, error, "not processed; the event is kept");
+        warn!(%request, endpoint, %receipt, outcome, error, "not processed; the event is kept");
     } else {
-        debug!(endpoint, %receipt, outcome, "received");
+        debug!(%request, endpoint, %receipt, outcome, "received");
     }
 }
 
-fn not_taken(app: &App, metrics: &EndpointMetrics, name: &str, error: &ReceiveError) -> Answer {
+fn not_taken(
+    app: &App,
+    metrics: &EndpointMetrics,
+    (request, endpoint): (RequestId, &str),
+    error: &ReceiveError,
+) -> Answer {
     match error {
         ReceiveError::UnknownEndpoint => answer::not_found(),
         ReceiveError::Rejected { reason, status } => {
             metrics.rejected(*reason);
-            warn!(endpoint = name, reason = reason.as_str(), "rejected: {reason}");
+            warn!(%request, endpoint, reason = reason.as_str(), "rejected: {reason}");
             answer::rejected(*status)
         }
         ReceiveError::Store(error) => {
             metrics.failed(error.kind().as_str());
-            log_failure(name, error);
+            log_failure(request, endpoint, error);
             match error.kind() {
                 ErrorKind::Handler | ErrorKind::Data => answer::failed(),
                 _ => answer::unavailable(app.limits.retry_after.0),
@@ -97,10 +106,10 @@ fn not_taken(app: &App, metrics: &EndpointMetrics, name: &str, error: &ReceiveEr
     }
 }
 
-fn log_failure(endpoint: &str, error: &Error) {
+fn log_failure(request: RequestId, endpoint: &str, error: &Error) {
     let text = error.to_string();
     let (kind, error) = (error.kind().as_str(), &*one_line(&text));
-    warn!(endpoint, kind, error, "not taken; the sender will try again");
+    warn!(%request, endpoint, kind, error, "not taken; the sender will try again");
 }
 
 fn refused(app: &App, metrics: &EndpointMetrics, reason: &'static str) -> Answer {

@@ -190,7 +190,7 @@ impl Drop for Server {
     }
 }
 
-/// An answer, its headers with the date left out.
+/// An answer, its headers without those that differ each time: date and request id.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
@@ -203,7 +203,8 @@ impl Answer {
         let (head, body) = text.split_once("\r\n\r\n").expect("a whole head");
         let mut lines = head.lines();
         let status = lines.next().and_then(|line| line.split(' ').nth(1)).expect("a status");
-        let headers = lines.filter(|line| !line.starts_with("date:")).map(str::to_owned);
+        let differs = |line: &&str| line.starts_with("date:") || line.starts_with("x-request-id:");
+        let headers = lines.filter(|line| !differs(line)).map(str::to_owned);
         Self {
             status: status.parse().expect("a number"),
             headers: headers.collect(),
