@@ -5,6 +5,7 @@
 
 pub(crate) mod endpoint;
 pub(crate) mod load;
+pub(crate) mod networks;
 pub(crate) mod secret;
 pub(crate) mod show;
 pub(crate) mod span;
@@ -13,7 +14,7 @@ use std::{collections::BTreeMap, net::SocketAddr, path::PathBuf};
 
 use serde::Deserialize;
 
-use self::{endpoint::EndpointConfig, secret::DatabaseUrl, span::Span};
+use self::{endpoint::EndpointConfig, networks::Networks, secret::DatabaseUrl, span::Span};
 use crate::cli::LogFormat;
 
 /// Every setting with its default: documentation and default at once.
@@ -111,7 +112,10 @@ pub(crate) struct Limits {
     pub(crate) header_bytes_max: usize,
     pub(crate) header_timeout: Span,
     pub(crate) idle_timeout: Span,
+    pub(crate) write_timeout: Span,
     pub(crate) connections_max: usize,
+    pub(crate) connections_per_peer_max: usize,
+    pub(crate) connections_per_peer_except: Networks,
     pub(crate) requests_max: usize,
     pub(crate) receive_wait: Span,
     pub(crate) retry_after: Span,
@@ -166,6 +170,7 @@ impl Config {
             ("limits.body_timeout", limits.body_timeout),
             ("limits.header_timeout", limits.header_timeout),
             ("limits.idle_timeout", limits.idle_timeout),
+            ("limits.write_timeout", limits.write_timeout),
             ("limits.receive_wait", limits.receive_wait),
         ] {
             refuse(span.0.is_zero(), format!("{name} is 0: give it some time"));

@@ -43,6 +43,54 @@ struct ByStatus {
     status: u16,
 }
 
+/// Why we ended a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Ended {
+    /// A head did not come whole in time.
+    HeaderTimeout,
+    /// No further request came.
+    IdleTimeout,
+    /// The client did not take its answer.
+    WriteTimeout,
+    /// It waited longest when another needed its place.
+    Crowded,
+    /// Its peer had as many as one may have.
+    PeerFull,
+    /// It did not speak HTTP/1.1.
+    Malformed,
+    /// It went on sending after its last answer.
+    Lingered,
+}
+
+impl Ended {
+    const ALL: [Self; 7] = [
+        Self::HeaderTimeout,
+        Self::IdleTimeout,
+        Self::WriteTimeout,
+        Self::Crowded,
+        Self::PeerFull,
+        Self::Malformed,
+        Self::Lingered,
+    ];
+
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::HeaderTimeout => "header_timeout",
+            Self::IdleTimeout => "idle_timeout",
+            Self::WriteTimeout => "write_timeout",
+            Self::Crowded => "crowded",
+            Self::PeerFull => "peer_full",
+            Self::Malformed => "malformed",
+            Self::Lingered => "lingered",
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ByEnd {
+    reason: &'static str,
+}
+
 /// The counters of one endpoint, looked up once so that a request only adds.
 #[derive(Debug)]
 pub(crate) struct EndpointMetrics {
@@ -64,6 +112,9 @@ pub(crate) struct Metrics {
     pub(crate) in_flight: Gauge,
     /// Open connections, all listeners.
     pub(crate) connections: Gauge,
+    /// Failures of `accept`.
+    pub(crate) accept_failed: Counter,
+    ended: Family<ByEnd, Counter>,
     ready: Gauge,
 }
 
@@ -95,6 +146,16 @@ impl Metrics {
         registry.register("http_requests", "Requests answered, by status", requests.clone());
         registry.register("http_in_flight", "Requests being answered", in_flight.clone());
         registry.register("http_connections", "Open connections", connections.clone());
+        let (ended, accept_failed) = (Family::<ByEnd, Counter>::default(), Counter::default());
+        for why in Ended::ALL {
+            drop(ended.get_or_create(&ByEnd { reason: why.as_str() }));
+        }
+        registry.register(
+            "http_connections_ended",
+            "Connections that we ended, by reason",
+            ended.clone(),
+        );
+        registry.register("http_accept_failed", "Failures of accept", accept_failed.clone());
         registry.register("ready", "1 when /readyz says so", ready.clone());
         let endpoints = endpoints.into_iter().map(|name| {
             let by = |outcome: Outcome| {
@@ -117,7 +178,7 @@ impl Metrics {
             (name.clone(), metrics)
         });
         let endpoints = endpoints.collect();
-        Self { registry, requests, endpoints, in_flight, connections, ready }
+        Self { registry, requests, endpoints, in_flight, connections, accept_failed, ended, ready }
     }
 
     /// The counters of an endpoint, if it is configured.
@@ -128,6 +189,11 @@ impl Metrics {
     /// Counts an answer.
     pub(crate) fn answered(&self, status: u16) {
         self.requests.get_or_create(&ByStatus { status }).inc();
+    }
+
+    /// Counts a connection that we ended.
+    pub(crate) fn ended(&self, why: Ended) {
+        self.ended.get_or_create(&ByEnd { reason: why.as_str() }).inc();
     }
 
     /// Remembers what `/readyz` said last.

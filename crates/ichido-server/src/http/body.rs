@@ -12,6 +12,7 @@ use tokio::{
     time::timeout,
 };
 
+use super::line::Line;
 use crate::config::Limits;
 
 /// The unit in which memory for bodies is counted: permits are 32-bit numbers.
@@ -61,7 +62,7 @@ impl Bodies {
     }
 
     /// Reads `body` whole. What declares itself too large is refused before it is read.
-    pub(crate) async fn read(&self, body: Incoming) -> Result<Whole<'_>, NoBody> {
+    pub(crate) async fn read(&self, body: Incoming, line: &Line) -> Result<Whole<'_>, NoBody> {
         let hint = body.size_hint();
         let bytes_max = self.bytes_max;
         if hint.lower() > bytes_max as u64 {
@@ -73,9 +74,11 @@ impl Bodies {
         let share_kib = u32::try_from(share.div_ceil(KIB)).unwrap_or(u32::MAX);
         let memory = self.memory_kib.try_acquire_many(share_kib).map_err(|_| NoBody::NoMemory)?;
         let first = share.min(FIRST_BYTES_MAX);
+        line.reading();
         let bytes = timeout(self.within, collect(body, bytes_max, first))
             .await
             .map_err(|_| NoBody::TooSlow)??;
+        line.read();
         Ok(Whole { bytes, _memory: memory })
     }
 }

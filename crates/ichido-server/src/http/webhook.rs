@@ -14,6 +14,7 @@ use super::{
     App,
     answer::{self, Answer},
     body::NoBody,
+    line::Line,
     request_id::RequestId,
 };
 use crate::{log::one_line, metrics::EndpointMetrics};
@@ -22,7 +23,12 @@ use crate::{log::one_line, metrics::EndpointMetrics};
 pub(crate) const PREFIX: &str = "/webhooks/";
 
 /// Receives one delivery.
-pub(crate) async fn receive(app: &App, id: RequestId, request: Request<Incoming>) -> Answer {
+pub(crate) async fn receive(
+    app: &App,
+    line: &Line,
+    id: RequestId,
+    request: Request<Incoming>,
+) -> Answer {
     let name = &request.uri().path()[PREFIX.len()..];
     let Some(metrics) = app.metrics.endpoint(name) else { return answer::not_found() };
     if request.method() != Method::POST {
@@ -32,7 +38,7 @@ pub(crate) async fn receive(app: &App, id: RequestId, request: Request<Incoming>
         return refused(app, metrics, "too_many_requests");
     };
     let (head, body) = request.into_parts();
-    let body = match app.bodies.read(body).await {
+    let body = match app.bodies.read(body, line).await {
         Ok(body) => body,
         Err(NoBody::NoMemory) => return refused(app, metrics, "too_many_bytes"),
         Err(NoBody::TooLarge) => return answer::too_large(),

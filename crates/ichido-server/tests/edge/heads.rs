@@ -20,7 +20,7 @@ fn row_10_a_signature_that_is_not_text_is_rejected_like_any_other() {
         ask(server.address, &post(b"content-length: 0\r\nstripe-signature: t=1,v1=\xff\xfe"));
     assert_eq!((answer.status, answer.body.as_str()), (400, r#"{"error":"rejected"}"#));
     let log = server.wait_for("malformed_signature");
-    assert!(!log.contains('\u{fffd}') && !log.contains("t=1"), "{log}");
+    assert!(!log.contains('\u{fffd}') && !log.contains("v1="), "{log}");
 }
 
 #[test]

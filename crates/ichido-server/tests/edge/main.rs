@@ -5,5 +5,7 @@ mod answers;
 #[path = "../server/common.rs"]
 #[expect(dead_code, reason = "shared with the tests of `server`, which use the rest")]
 mod common;
+mod crowd;
 mod heads;
+mod slow;
 mod wire;

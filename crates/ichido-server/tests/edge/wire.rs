@@ -5,7 +5,8 @@
 use std::{
     io::{ErrorKind, Read, Write},
     net::{SocketAddr, TcpStream},
-    time::Duration,
+    thread,
+    time::{Duration, Instant},
 };
 
 use bytes::Bytes;
@@ -113,6 +114,18 @@ impl Wire {
         let _ = self.stream.write_all(bytes);
     }
 
+    /// Sends a byte now and again until the server has closed or answered; true when it did.
+    pub(crate) fn drip(&mut self, bytes: &[u8], pause: Duration) -> bool {
+        self.stream.set_nonblocking(true).expect("set");
+        let heard = bytes.iter().any(|byte| {
+            let gone = self.stream.write_all(&[*byte]).is_err();
+            thread::park_timeout(pause);
+            gone || !matches!(self.fill(), Err(error) if error.kind() == ErrorKind::WouldBlock)
+        });
+        self.stream.set_nonblocking(false).expect("set");
+        heard
+    }
+
     /// Reads the next answer. `None`: the server closed before a whole head came.
     pub(crate) fn answer(&mut self) -> Option<Answer> {
         let head = loop {
@@ -172,4 +185,28 @@ pub(crate) fn ask(address: SocketAddr, request: &[u8]) -> Answer {
 pub(crate) fn get(address: SocketAddr, path: &str) -> Answer {
     let request = format!("GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
     ask(address, request.as_bytes())
+}
+
+/// Asks again and again until `condition` gives a value.
+pub(crate) fn eventually<T>(what: &str, mut condition: impl FnMut() -> Option<T>) -> T {
+    let end = Instant::now() + DEADLINE;
+    loop {
+        if let Some(value) = condition() {
+            return value;
+        }
+        assert!(Instant::now() < end, "not in time: {what}");
+        thread::park_timeout(Duration::from_millis(5));
+    }
+}
+
+/// The value of a line of `/metrics`, given with its labels.
+pub(crate) fn metric(address: SocketAddr, line: &str) -> u64 {
+    let text = get(address, "/metrics").body;
+    let value = text.lines().find_map(|have| have.strip_prefix(line)?.strip_prefix(' '));
+    value.unwrap_or_else(|| panic!("no {line} in\n{text}")).parse().expect("a whole number")
+}
+
+/// How many connections were ended for `reason`.
+pub(crate) fn ended(address: SocketAddr, reason: &str) -> u64 {
+    metric(address, &format!("ichido_http_connections_ended_total{{reason=\"{reason}\"}}"))
 }
