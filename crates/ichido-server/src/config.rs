@@ -29,7 +29,7 @@ pub(crate) const BODY_BYTES_CAP: usize = 32 * 1024 * 1024;
 pub(crate) struct Config {
     pub(crate) listen: SocketAddr,
     pub(crate) shutdown_deadline: Span,
-    pub(crate) admin: Admin,
+    pub(crate) health: Health,
     pub(crate) log: Log,
     pub(crate) database: Database,
     pub(crate) limits: Limits,
@@ -44,20 +44,20 @@ pub(crate) struct Config {
 /// Where health and metrics are answered.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Admin {
-    pub(crate) listen: AdminListen,
+pub(crate) struct Health {
+    pub(crate) listen: HealthListen,
 }
 
-/// The setting `admin.listen`.
+/// The setting `health.listen`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
-pub(crate) enum AdminListen {
+pub(crate) enum HealthListen {
     Auto,
     Off,
     Own(SocketAddr),
 }
 
-impl TryFrom<String> for AdminListen {
+impl TryFrom<String> for HealthListen {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, String> {
@@ -176,8 +176,8 @@ impl Config {
             refuse(span.0.is_zero(), format!("{name} is 0: give it some time"));
         }
         refuse(
-            self.admin.listen == AdminListen::Own(self.listen) && self.listen.port() != 0,
-            "admin.listen and listen are the same address: use \"auto\" or another port".into(),
+            self.health.listen == HealthListen::Own(self.listen) && self.listen.port() != 0,
+            "health.listen and listen are the same address: use \"auto\" or another port".into(),
         );
         problems
     }

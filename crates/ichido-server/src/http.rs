@@ -19,7 +19,7 @@ mod webhook;
 use std::sync::Arc;
 
 use hyper::{Request, Version, body::Incoming, header::HOST};
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, watch};
 
 use self::{answer::Answer, body::Bodies, health::Readiness, line::Line, request_id::RequestId};
 pub(crate) use self::{health::first_check, listener::serve};
@@ -31,7 +31,9 @@ pub(crate) struct App {
     metrics: Metrics,
     limits: Limits,
     bodies: Bodies,
-    requests: Semaphore,
+    requests: Arc<Semaphore>,
+    /// True once nothing may take longer.
+    cut_short: watch::Sender<bool>,
     readiness: Readiness,
 }
 
@@ -53,7 +55,8 @@ impl App {
         Self {
             metrics: Metrics::new(endpoints.iter().map(|spec| &spec.name)),
             bodies: Bodies::new(&limits),
-            requests: Semaphore::new(limits.requests_max),
+            requests: Arc::new(Semaphore::new(limits.requests_max)),
+            cut_short: watch::Sender::new(false),
             readiness: Readiness::default(),
             limits,
             engine,
@@ -70,11 +73,28 @@ impl App {
         self.readiness.stopping();
     }
 
+    /// Answers what is in flight with 503, now.
+    fn cut_short(&self) {
+        self.cut_short.send_replace(true);
+    }
+
+    /// Waits until no delivery is at work, also none whose sender is gone.
+    pub(crate) async fn drained(&self) {
+        let all = u32::try_from(self.limits.requests_max).unwrap_or(u32::MAX);
+        // An error says that the semaphore is closed, which it never is.
+        let _ = self.requests.acquire_many(all).await;
+    }
+
     async fn answer(&self, line: &Line, routes: Routes, request: Request<Incoming>) -> Answer {
         let id = RequestId::new();
         self.metrics.in_flight.inc();
         let in_flight = Leave(self);
-        let mut answer = self.route((line, id), routes, request).await;
+        let mut cut_short = self.cut_short.subscribe();
+        let mut answer = tokio::select! {
+            biased;
+            answer = self.route((line, id), routes, request) => answer,
+            _ = cut_short.wait_for(|cut| *cut) => answer::unavailable(self.limits.retry_after.0),
+        };
         drop(in_flight);
         answer::complete(&mut answer, id);
         self.metrics.answered(answer.status().as_u16());

@@ -99,7 +99,8 @@ pub(crate) struct EndpointMetrics {
     rejected: HashMap<Rejection, Counter>,
     failed: Family<ByReason, Counter>,
     latency: Histogram,
-    name: String,
+    /// The endpoint's name.
+    pub(crate) name: String,
 }
 
 /// All metrics of the process.
@@ -107,7 +108,7 @@ pub(crate) struct EndpointMetrics {
 pub(crate) struct Metrics {
     registry: Registry,
     requests: Family<ByStatus, Counter>,
-    endpoints: HashMap<Arc<str>, EndpointMetrics>,
+    endpoints: HashMap<Arc<str>, Arc<EndpointMetrics>>,
     /// Requests that are being answered.
     pub(crate) in_flight: Gauge,
     /// Open connections, all listeners.
@@ -175,14 +176,14 @@ impl Metrics {
                 latency: latency.get_or_create_owned(&here),
                 name: name.to_string(),
             };
-            (name.clone(), metrics)
+            (name.clone(), Arc::new(metrics))
         });
         let endpoints = endpoints.collect();
         Self { registry, requests, endpoints, in_flight, connections, accept_failed, ended, ready }
     }
 
     /// The counters of an endpoint, if it is configured.
-    pub(crate) fn endpoint(&self, name: &str) -> Option<&EndpointMetrics> {
+    pub(crate) fn endpoint(&self, name: &str) -> Option<&Arc<EndpointMetrics>> {
         self.endpoints.get(name)
     }
 

@@ -2,24 +2,34 @@
 //!
 //! It must never refuse to start because the database is away: it says so in `/readyz` and waits.
 
-use std::{future::Future, net::SocketAddr, sync::Arc};
+use std::{future::Future, net::SocketAddr, sync::Arc, time::Duration};
 
 use anyhow::{Context, anyhow};
-use tokio::{net::TcpListener, sync::watch};
+use tokio::{
+    net::TcpListener,
+    sync::oneshot,
+    task::{JoinError, JoinHandle},
+    time::{Instant, timeout_at},
+};
 use tracing::{info, warn};
 
 use crate::{
-    config::{AdminListen, Config},
+    config::{Config, HealthListen},
     engine,
     http::{self, App, Routes},
 };
+
+/// After the shutdown deadline, the time to close the store.
+const CLOSING: Duration = Duration::from_secs(1);
+/// At the very end, the time for probes that are being answered.
+const LAST_PROBES: Duration = Duration::from_secs(1);
 
 /// A server that is bound and not yet answering.
 pub(crate) struct Server {
     app: Arc<App>,
     listener: TcpListener,
     routes: Routes,
-    admin: Option<TcpListener>,
+    health: Option<TcpListener>,
     config: Config,
 }
 
@@ -31,15 +41,15 @@ impl Server {
             anyhow!("the configuration cannot work:{}", list.concat())
         })?;
         let listener = listen(config.listen, "listen").await?;
-        let admin = match config.admin.listen {
-            AdminListen::Own(address) => Some(listen(address, "admin.listen").await?),
-            AdminListen::Auto | AdminListen::Off => None,
+        let health = match config.health.listen {
+            HealthListen::Own(address) => Some(listen(address, "health.listen").await?),
+            HealthListen::Auto | HealthListen::Off => None,
         };
-        let auto = config.admin.listen == AdminListen::Auto;
+        let auto = config.health.listen == HealthListen::Auto;
         let private = listener.local_addr()?.ip().is_loopback();
         let routes = Routes { webhooks: true, health: auto, details: auto && private };
         let app = Arc::new(App::new(engine, config.limits.clone()));
-        Ok(Self { app, listener, routes, admin, config })
+        Ok(Self { app, listener, routes, health, config })
     }
 
     /// Where webhooks arrive, with the port that was taken.
@@ -50,36 +60,28 @@ impl Server {
     /// Answers until `shutdown` is done, finishes what is in flight, and closes the store.
     pub(crate) async fn run(self, shutdown: impl Future<Output = ()>) -> anyhow::Result<()> {
         self.announce()?;
-        let (stop, stopped) = watch::channel(false);
         let deadline = self.config.shutdown_deadline.0;
-        let on_stop = |mut stopped: watch::Receiver<bool>| async move {
-            // An error says that the sender is gone, which is a stop as well.
-            let _ = stopped.wait_for(|stop| *stop).await;
-        };
-        let webhooks = http::serve(
-            self.listener,
-            self.app.clone(),
-            self.routes,
-            on_stop(stopped.clone()),
-            deadline,
-        );
-        let webhooks = tokio::spawn(webhooks);
-        let admin = self.admin.map(|listener| {
+        let webhooks = Serving::start(self.listener, &self.app, self.routes, deadline);
+        let health = self.health.map(|listener| {
             let routes = Routes { webhooks: false, health: true, details: true };
-            let stopped = on_stop(stopped.clone());
-            tokio::spawn(http::serve(listener, self.app.clone(), routes, stopped, deadline))
+            Serving::start(listener, &self.app, routes, LAST_PROBES)
         });
         http::first_check(&self.app).await;
         shutdown.await;
         info!("stopping: no new connections, finishing what is in flight");
+        let end = Instant::now() + deadline;
         self.app.stopping();
-        stop.send_replace(true);
-        webhooks.await.context("the listener ended badly")?;
-        if let Some(admin) = admin {
-            admin.await.context("the admin listener ended badly")?;
-        }
-        if tokio::time::timeout(deadline, self.app.engine().close()).await.is_err() {
+        webhooks.stop().await.context("the listener ended badly")?;
+        let closing = async {
+            self.app.drained().await;
+            self.app.engine().close().await;
+        };
+        if timeout_at(end.max(Instant::now() + CLOSING), closing).await.is_err() {
             warn!("the store was still busy at the shutdown deadline");
+        }
+        // Last, so that whoever asks meanwhile hears that we stop.
+        if let Some(health) = health {
+            health.stop().await.context("the health listener ended badly")?;
         }
         info!("stopped");
         Ok(())
@@ -101,11 +103,35 @@ impl Server {
         if endpoints.is_empty() {
             warn!("no endpoint is configured: nothing can be received; add [endpoint.NAME]");
         }
-        if let Some(admin) = &self.admin {
-            info!("health and metrics on http://{}", admin.local_addr()?);
+        if let Some(health) = &self.health {
+            info!("health and metrics on http://{}", health.local_addr()?);
         }
         info!("listening on http://{address}");
         Ok(())
+    }
+}
+
+/// A listener on a task of its own.
+struct Serving {
+    stop: oneshot::Sender<()>,
+    task: JoinHandle<()>,
+}
+
+impl Serving {
+    fn start(listener: TcpListener, app: &Arc<App>, routes: Routes, deadline: Duration) -> Self {
+        let (stop, stopped) = oneshot::channel::<()>();
+        let stopped = async {
+            // An error says that the sender is gone, which is a stop as well.
+            let _ = stopped.await;
+        };
+        let serving = http::serve(listener, app.clone(), routes, stopped, deadline);
+        Self { stop, task: tokio::spawn(serving) }
+    }
+
+    async fn stop(self) -> Result<(), JoinError> {
+        // When nobody listens any more, the task has ended, and says why.
+        let _ = self.stop.send(());
+        self.task.await
     }
 }
 

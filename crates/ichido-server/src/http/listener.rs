@@ -18,6 +18,8 @@ use crate::metrics::Ended;
 const PAUSE: Duration = Duration::from_millis(50);
 /// Longest pause.
 const PAUSE_MAX: Duration = Duration::from_secs(1);
+/// After the shutdown deadline, the time for the last answers.
+const LAST_ANSWERS: Duration = Duration::from_secs(1);
 /// A line that a flood could cause is not written more often.
 const TELL_AGAIN: Duration = Duration::from_secs(30);
 
@@ -53,8 +55,12 @@ pub(crate) async fn serve(
     }
     drop(listener);
     let open = connections.count();
-    if timeout(deadline, connections.shutdown()).await.is_err() {
-        warn!(open, "requests were still in flight at the shutdown deadline");
+    let mut done = pin!(connections.shutdown());
+    if timeout(deadline, &mut done).await.is_err() {
+        warn!(open, "requests were still in flight at the shutdown deadline; they get a 503");
+        app.cut_short();
+        // Who does not take even that answer gets none.
+        let _ = timeout(LAST_ANSWERS, done).await;
     }
 }
 

@@ -26,7 +26,8 @@ fn names(answer: &Answer) -> BTreeSet<&str> {
 
 #[test]
 fn every_answer_has_only_headers_of_the_list() {
-    let server = site("limits.body_bytes_max = 1000").serve();
+    let site = site("limits.body_bytes_max = 1000");
+    let server = site.serve();
     let post = |extra: &str| format!("POST {PATH} HTTP/1.1\r\nhost: x\r\n{extra}\r\n\r\n");
     let own = [
         (200, delivery(1, "")),
@@ -65,7 +66,8 @@ fn every_answer_has_only_headers_of_the_list() {
 
 #[test]
 fn each_answer_has_a_request_id_of_ours_that_the_log_names() {
-    let server = site("").serve();
+    let site = site("");
+    let server = site.serve();
     let request = format!(
         "POST {PATH} HTTP/1.1\r\nhost: x\r\nx-request-id: mine\r\ncontent-length: 0\r\n\r\n"
     );
@@ -86,7 +88,8 @@ fn each_answer_has_a_request_id_of_ours_that_the_log_names() {
 
 #[test]
 fn nothing_is_redirected_upgraded_or_compressed() {
-    let server = site("").serve();
+    let site = site("");
+    let server = site.serve();
     for (path, extra) in [
         ("/livez", "accept-encoding: gzip, br\r\n"),
         ("/livez/", ""),
@@ -105,7 +108,8 @@ fn nothing_is_redirected_upgraded_or_compressed() {
 
 #[test]
 fn a_connection_of_http_2_is_closed_without_an_answer() {
-    let server = site("").serve();
+    let site = site("");
+    let server = site.serve();
     let mut wire =
         Wire::sent(server.address, b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0");
     assert!(wire.is_closed());

@@ -52,13 +52,15 @@ fn a_connection_that_waits_for_its_answer_does_not_give_way() {
 /// The one peer that these tests can be is 127.0.0.1, which by default is not counted.
 fn counted(per_peer: usize, except: &str) -> Site {
     site(&format!(
-        "[limits]\nconnections_per_peer_max = {per_peer}\nconnections_per_peer_except = \"{except}\""
+        "[limits]\nconnections_per_peer_max = {per_peer}\n\
+         connections_per_peer_except = \"{except}\""
     ))
 }
 
 #[test]
 fn one_peer_may_have_so_many_connections_and_no_more() {
-    let server = counted(5, "private").serve();
+    let site = counted(5, "private");
+    let server = site.serve();
     let held: Vec<_> = (0..5)
         .map(|_| {
             let mut wire = Wire::sent(server.address, b"GET /livez HTTP/1.1\r\nhost: x\r\n\r\n");

@@ -15,7 +15,8 @@ fn post(extra: &[u8]) -> Vec<u8> {
 
 #[test]
 fn row_10_a_signature_that_is_not_text_is_rejected_like_any_other() {
-    let server = site("").serve();
+    let site = site("");
+    let server = site.serve();
     let answer =
         ask(server.address, &post(b"content-length: 0\r\nstripe-signature: t=1,v1=\xff\xfe"));
     assert_eq!((answer.status, answer.body.as_str()), (400, r#"{"error":"rejected"}"#));
@@ -25,7 +26,8 @@ fn row_10_a_signature_that_is_not_text_is_rejected_like_any_other() {
 
 #[test]
 fn row_11_a_control_character_in_a_value_is_400_and_closes() {
-    let server = site("").serve();
+    let site = site("");
+    let server = site.serve();
     for value in [&b"x: a\rb"[..], b"x: a\nno colon", b"x: a\0b", b"x: a\x7fb"] {
         let mut wire = Wire::sent(server.address, &post(value));
         let answer = wire.answer().expect("an answer");
@@ -36,7 +38,8 @@ fn row_11_a_control_character_in_a_value_is_400_and_closes() {
 
 #[test]
 fn row_12_one_header_more_than_the_limit_is_431() {
-    let server = site("").serve();
+    let site = site("");
+    let server = site.serve();
     // `Host` and `Content-Length` count as well.
     let lines = |count: usize| [b"content-length: 0", "\r\nx: y".repeat(count).as_bytes()].concat();
     assert_eq!(ask(server.address, &post(&lines(98))).status, 400, "100 headers are read");
@@ -45,7 +48,8 @@ fn row_12_one_header_more_than_the_limit_is_431() {
 
 #[test]
 fn row_13_a_head_over_its_limit_is_431_and_closes() {
-    let server = site("").serve();
+    let site = site("");
+    let server = site.serve();
     let long = [b"x: ".to_vec(), vec![b'y'; 70_000]].concat();
     let mut wire = Wire::sent(server.address, &post(&long));
     assert_eq!(wire.answer().expect("an answer").status, 431);
@@ -54,7 +58,8 @@ fn row_13_a_head_over_its_limit_is_431_and_closes() {
 
 #[test]
 fn row_14_a_folded_line_and_a_space_before_the_colon_are_400() {
-    let server = site("").serve();
+    let site = site("");
+    let server = site.serve();
     for value in [&b"x: a\r\n b"[..], b"x: a\r\n\tb", b"content-length : 0", b" x: a"] {
         assert_eq!(ask(server.address, &post(value)).status, 400, "{value:?}");
     }
@@ -92,7 +97,8 @@ fn row_16_forwarded_headers_of_a_client_change_nothing() {
 
 #[test]
 fn row_17_a_huge_length_is_413_before_the_client_is_told_to_go_on() {
-    let server = site("").serve();
+    let site = site("");
+    let server = site.serve();
     let request = post(b"expect: 100-continue\r\ncontent-length: 99999999999");
     let mut wire = Wire::sent(server.address, &request);
     assert_eq!(wire.answer().expect("an answer").status, 413);
@@ -101,7 +107,8 @@ fn row_17_a_huge_length_is_413_before_the_client_is_told_to_go_on() {
 
 #[test]
 fn a_client_that_expects_to_be_told_is_told_to_go_on() {
-    let server = site("").serve();
+    let site = site("");
+    let server = site.serve();
     let whole = String::from_utf8(delivery(1, "expect: 100-continue\r\n")).expect("text");
     let (head, body) = whole.split_once("\r\n\r\n").expect("a head");
     let mut wire = Wire::sent(server.address, format!("{head}\r\n\r\n").as_bytes());

@@ -6,6 +6,9 @@ mod answers;
 #[expect(dead_code, reason = "shared with the tests of `server`, which use the rest")]
 mod common;
 mod crowd;
+mod gate;
 mod heads;
+mod receive;
 mod slow;
+mod stop;
 mod wire;

@@ -13,7 +13,8 @@ const DRIP: Duration = Duration::from_millis(20);
 
 #[test]
 fn row_29_a_head_a_byte_at_a_time_is_cut_off() {
-    let server = site("limits.header_timeout = \"200ms\"").serve();
+    let site = site("limits.header_timeout = \"200ms\"");
+    let server = site.serve();
     let mut wire = Wire::open(server.address);
     let head = format!("POST {PATH} HTTP/1.1\r\nhost: x\r\nx: {}", "y".repeat(5_000));
     assert!(wire.drip(head.as_bytes(), DRIP), "it was listened to for as long as it spoke");
@@ -23,7 +24,8 @@ fn row_29_a_head_a_byte_at_a_time_is_cut_off() {
 
 #[test]
 fn row_29_a_later_head_a_byte_at_a_time_is_cut_off_before_the_idle_time() {
-    let server = site("limits.header_timeout = \"200ms\"").serve();
+    let site = site("limits.header_timeout = \"200ms\"");
+    let server = site.serve();
     let mut wire = Wire::sent(server.address, b"GET /livez HTTP/1.1\r\nhost: x\r\n\r\n");
     assert_eq!(wire.answer().expect("an answer").status, 200);
     let began = Instant::now();
@@ -34,7 +36,8 @@ fn row_29_a_later_head_a_byte_at_a_time_is_cut_off_before_the_idle_time() {
 
 #[test]
 fn a_connection_without_a_second_request_ends_after_the_idle_time() {
-    let server = site("limits.idle_timeout = \"200ms\"").serve();
+    let site = site("limits.idle_timeout = \"200ms\"");
+    let server = site.serve();
     let mut wire = Wire::sent(server.address, b"GET /livez HTTP/1.1\r\nhost: x\r\n\r\n");
     assert_eq!(wire.answer().expect("an answer").status, 200);
     assert!(wire.is_closed());
@@ -57,7 +60,8 @@ fn row_30_a_body_a_byte_at_a_time_is_408_and_closes() {
 
 #[test]
 fn a_client_that_is_refused_while_it_sends_is_answered_and_not_reset() {
-    let server = site("limits.body_bytes_max = 1000").serve();
+    let site = site("limits.body_bytes_max = 1000");
+    let server = site.serve();
     let mut request =
         format!("POST {PATH} HTTP/1.1\r\nhost: x\r\ncontent-length: 3000000\r\n\r\n").into_bytes();
     request.extend(vec![b'x'; 3_000_000]);
@@ -70,7 +74,8 @@ fn a_client_that_is_refused_while_it_sends_is_answered_and_not_reset() {
 /// Answers that are not taken fill the kernel's buffers first, a few megabytes.
 #[test]
 fn row_31_a_client_that_does_not_take_its_answers_is_cut_off() {
-    let server = site("limits.write_timeout = \"200ms\"").serve();
+    let site = site("limits.write_timeout = \"200ms\"");
+    let server = site.serve();
     let mut wire = Wire::open(server.address);
     let requests = b"GET /metrics HTTP/1.1\r\nhost: x\r\n\r\n".repeat(1000);
     // Nothing of this is read, so that in the end writing fails or stands still.
@@ -85,7 +90,8 @@ fn row_31_a_client_that_does_not_take_its_answers_is_cut_off() {
 /// A byte now and then is no reading: the time is for the whole answer.
 #[test]
 fn row_31_a_client_that_takes_a_byte_at_a_time_is_cut_off() {
-    let server = site("limits.write_timeout = \"500ms\"").serve();
+    let site = site("limits.write_timeout = \"500ms\"");
+    let server = site.serve();
     let mut wire = Wire::open(server.address);
     let requests = b"GET /metrics HTTP/1.1\r\nhost: x\r\n\r\n".repeat(1000);
     wire.stream.set_write_timeout(Some(Duration::from_millis(100))).expect("set");

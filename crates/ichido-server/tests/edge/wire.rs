@@ -57,8 +57,12 @@ pub(crate) fn signature(body: &str, at: Timestamp) -> String {
 
 /// A delivery of event `number` with `extra` header lines, each with its line end.
 pub(crate) fn delivery(number: usize, extra: &str) -> Vec<u8> {
-    let body = body(number);
-    let signature = signature(&body, Timestamp::now());
+    post(&body(number), extra)
+}
+
+/// A signed delivery of `body`, in the same way.
+pub(crate) fn post(body: &str, extra: &str) -> Vec<u8> {
+    let signature = signature(body, Timestamp::now());
     let length = body.len();
     format!(
         "POST {PATH} HTTP/1.1\r\nhost: x\r\nstripe-signature: {signature}\r\n\
@@ -209,4 +213,12 @@ pub(crate) fn metric(address: SocketAddr, line: &str) -> u64 {
 /// How many connections were ended for `reason`.
 pub(crate) fn ended(address: SocketAddr, reason: &str) -> u64 {
     metric(address, &format!("ichido_http_connections_ended_total{{reason=\"{reason}\"}}"))
+}
+
+/// The memory that a process really has.
+pub(crate) fn rss_bytes(process: u32) -> u64 {
+    let text = std::fs::read_to_string(format!("/proc/{process}/status")).expect("it runs");
+    let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("its memory");
+    let kib = line.trim().strip_suffix(" kB").expect("in kB");
+    kib.trim().parse::<u64>().expect("a number") * 1024
 }

@@ -127,6 +127,14 @@ impl Server {
         self.log.lock().expect("not poisoned").clone()
     }
 
+    /// Where its health listener is.
+    pub(crate) fn health(&self) -> SocketAddr {
+        const SAYS: &str = "health and metrics on http://";
+        let log = self.wait_for(SAYS);
+        let at = log.find(SAYS).expect("waited for") + SAYS.len();
+        log[at..].lines().next().expect("a line").parse().expect("an address")
+    }
+
     /// The log, as soon as it holds `text`.
     pub(crate) fn wait_for(&self, text: &str) -> String {
         let end = Instant::now() + DEADLINE;
@@ -174,12 +182,27 @@ impl Server {
         self.child.wait().expect("ends");
     }
 
+    /// Its process id.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Sends it a signal, such as `TERM`.
+    pub(crate) fn signal(&self, name: &str) {
+        let (name, id) = (format!("-{name}"), self.id().to_string());
+        let sent = Command::new("kill").args([name, id]).status().expect("kill runs");
+        assert!(sent.success());
+    }
+
+    /// Waits for its end and gives the exit code.
+    pub(crate) fn exit_code(&mut self) -> Option<i32> {
+        self.child.wait().expect("ends").code()
+    }
+
     /// Sends SIGTERM and gives the exit code.
     pub(crate) fn terminate(&mut self) -> Option<i32> {
-        let id = self.child.id().to_string();
-        let sent = Command::new("kill").args(["-TERM", &id]).status().expect("kill runs");
-        assert!(sent.success());
-        self.child.wait().expect("ends").code()
+        self.signal("TERM");
+        self.exit_code()
     }
 }
 
