@@ -10,6 +10,7 @@ mod engine;
 mod http;
 mod log;
 mod metrics;
+mod open_files;
 mod output;
 mod serve;
 

@@ -17,6 +17,7 @@ use crate::{
     config::{Config, HealthListen},
     engine,
     http::{self, App, Routes},
+    open_files,
 };
 
 /// After the shutdown deadline, the time to close the store.
@@ -40,6 +41,7 @@ impl Server {
             let list: Vec<_> = problems.iter().map(|problem| format!("\n  {problem}")).collect();
             anyhow!("the configuration cannot work:{}", list.concat())
         })?;
+        open_files::allow(&config.limits);
         let listener = listen(config.listen, "listen").await?;
         let health = match config.health.listen {
             HealthListen::Own(address) => Some(listen(address, "health.listen").await?),

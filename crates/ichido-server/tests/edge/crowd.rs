@@ -1,8 +1,12 @@
 //! Row 32 of the catalogue of bad input: more connections than there are places for.
 
+use std::thread;
+
+use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit, setrlimit};
+
 use crate::{
     common::{Server, Site},
-    wire::{Wire, ask, delivery, ended, eventually, get, metric, site, stored},
+    wire::{Wire, ask, delivery, ended, eventually, get, metric, rss_bytes, site, stored},
 };
 
 /// Connections that say nothing.
@@ -87,4 +91,70 @@ fn a_peer_that_is_excepted_may_have_as_many_as_there_are() {
         assert_eq!(ended(server.address, "crowded"), 0);
         drop(held);
     }
+}
+
+/// Half of them stop within their head, half within their body.
+#[test]
+fn two_thousand_clients_that_stop_half_way_keep_nobody_out_and_take_little_memory() {
+    const CLIENTS: usize = 2_000;
+    const PLACES: u64 = 1_024;
+    const SENT: u64 = 8_000;
+    let limit = getrlimit(Resource::Nofile);
+    let raised = Rlimit { current: Some(CLIENTS as u64 + 200), ..limit };
+    setrlimit(Resource::Nofile, raised).expect("this test needs 2,200 open files");
+    let site = site("");
+    let server = site.serve();
+    assert_eq!(get(server.address, "/livez").status, 200);
+    let before = rss_bytes(server.id());
+    let head = "POST /webhooks/billing HTTP/1.1\r\nhost: x\r\ncontent-length: 1000000\r\n";
+    let within_head = format!("{head}x: {}", "y".repeat(8_000)).into_bytes();
+    let within_body = format!("{head}\r\n{}", "y".repeat(8_000)).into_bytes();
+    thread::scope(|scope| {
+        let (server, stops) = (&server, [within_head, within_body]);
+        let crowd = scope.spawn(move || {
+            (0..CLIENTS).map(|n| Wire::sent(server.address, &stops[n % 2])).collect::<Vec<_>>()
+        });
+        let mut number = 0;
+        let mut deliver = || {
+            number += 1;
+            assert_eq!(ask(server.address, &delivery(number, "")).status, 200, "{number}");
+        };
+        while !crowd.is_finished() {
+            deliver();
+        }
+        let crowd = crowd.join().expect("connected");
+        (0..20).for_each(|_| deliver());
+        assert!(open(server) <= PLACES);
+        // Of each: what it sent, twice while it is read, its buffers, and its task.
+        let bound = PLACES * (2 * SENT + 3 * 8_192 + 8_192) + (8 << 20);
+        let after = rss_bytes(server.id());
+        assert!(after < before + bound, "{before} -> {after}, more than {bound}");
+        drop(crowd);
+        assert_eq!(stored(&site), i64::try_from(number).expect("small"));
+    });
+}
+
+#[test]
+fn without_a_file_left_nothing_is_accepted_and_afterwards_all_is_well() {
+    let site = site("");
+    let server = site.serve();
+    assert_eq!(ask(server.address, &delivery(1, "")).status, 200);
+    let pid = Pid::from_raw(i32::try_from(server.id()).expect("small")).expect("a process");
+    let files = std::fs::read_dir(format!("/proc/{}/fd", server.id())).expect("there").count();
+    let few = Rlimit { current: Some(files as u64 + 10), ..getrlimit(Resource::Nofile) };
+    let before = prlimit(Some(pid), Resource::Nofile, few).expect("lowered");
+    let crowd = silent(&server, 50);
+    eventually("it is said", || server.log().contains("cannot accept").then_some(()));
+    drop(crowd);
+    assert_eq!(ask(server.address, &delivery(2, "")).status, 200);
+    assert!(metric(server.address, "ichido_http_accept_failed_total") > 0);
+    prlimit(Some(pid), Resource::Nofile, before).expect("raised");
+}
+
+#[test]
+fn too_few_open_files_are_named_at_the_start() {
+    let site = site("limits.connections_max = 10_000_000");
+    let server = site.serve();
+    server.wait_for("LimitNOFILE");
+    assert_eq!(get(server.address, "/livez").status, 200);
 }
