@@ -29,6 +29,7 @@ pub(crate) const BODY_BYTES_CAP: usize = 32 * 1024 * 1024;
 pub(crate) struct Config {
     pub(crate) listen: SocketAddr,
     pub(crate) shutdown_deadline: Span,
+    pub(crate) tls: Tls,
     pub(crate) health: Health,
     pub(crate) log: Log,
     pub(crate) database: Database,
@@ -39,6 +40,24 @@ pub(crate) struct Config {
     /// Relative paths start here: the directory of the file, else the current one.
     #[serde(skip)]
     pub(crate) base: PathBuf,
+}
+
+/// The certificate, and who speaks TLS with it. Without one nobody does.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Tls {
+    pub(crate) cert: PathBuf,
+    pub(crate) key: PathBuf,
+    pub(crate) renew_every: Span,
+    pub(crate) listeners: TlsListeners,
+}
+
+/// The setting `tls.listeners`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum TlsListeners {
+    Webhooks,
+    All,
 }
 
 /// Where health and metrics are answered.
@@ -110,6 +129,7 @@ pub(crate) struct Limits {
     pub(crate) body_timeout: Span,
     pub(crate) headers_max: usize,
     pub(crate) header_bytes_max: usize,
+    pub(crate) handshake_timeout: Span,
     pub(crate) header_timeout: Span,
     pub(crate) idle_timeout: Span,
     pub(crate) write_timeout: Span,
@@ -168,10 +188,12 @@ impl Config {
         }
         for (name, span) in [
             ("limits.body_timeout", limits.body_timeout),
+            ("limits.handshake_timeout", limits.handshake_timeout),
             ("limits.header_timeout", limits.header_timeout),
             ("limits.idle_timeout", limits.idle_timeout),
             ("limits.write_timeout", limits.write_timeout),
             ("limits.receive_wait", limits.receive_wait),
+            ("tls.renew_every", self.tls.renew_every),
         ] {
             refuse(span.0.is_zero(), format!("{name} is 0: give it some time"));
         }

@@ -23,7 +23,7 @@ use tokio::sync::{Semaphore, watch};
 
 use self::{answer::Answer, body::Bodies, health::Readiness, line::Line, request_id::RequestId};
 pub(crate) use self::{health::first_check, listener::serve};
-use crate::{config::Limits, engine::Engine, metrics::Metrics};
+use crate::{config::Limits, engine::Engine, metrics::Metrics, tls::Tls};
 
 /// What every request needs.
 pub(crate) struct App {
@@ -35,6 +35,20 @@ pub(crate) struct App {
     /// True once nothing may take longer.
     cut_short: watch::Sender<bool>,
     readiness: Readiness,
+}
+
+/// What a listener answers, and how it speaks.
+#[derive(Clone)]
+pub(crate) struct Face {
+    pub(crate) routes: Routes,
+    pub(crate) tls: Option<Arc<Tls>>,
+}
+
+impl Face {
+    /// What its URLs begin with.
+    pub(crate) fn scheme(&self) -> &'static str {
+        if self.tls.is_some() { "https" } else { "http" }
+    }
 }
 
 /// What a listener answers.
@@ -68,6 +82,11 @@ impl App {
         &*self.engine
     }
 
+    /// The metrics of the process.
+    pub(crate) fn metrics(&self) -> &Metrics {
+        &self.metrics
+    }
+
     /// Makes `/readyz` say no, so that a load balancer looks elsewhere.
     pub(crate) fn stopping(&self) {
         self.readiness.stopping();
@@ -85,18 +104,18 @@ impl App {
         let _ = self.requests.acquire_many(all).await;
     }
 
-    async fn answer(&self, line: &Line, routes: Routes, request: Request<Incoming>) -> Answer {
+    async fn answer(&self, line: &Line, face: &Face, request: Request<Incoming>) -> Answer {
         let id = RequestId::new();
         self.metrics.in_flight.inc();
         let in_flight = Leave(self);
         let mut cut_short = self.cut_short.subscribe();
         let mut answer = tokio::select! {
             biased;
-            answer = self.route((line, id), routes, request) => answer,
+            answer = self.route((line, id), face.routes, request) => answer,
             _ = cut_short.wait_for(|cut| *cut) => answer::unavailable(self.limits.retry_after.0),
         };
         drop(in_flight);
-        answer::complete(&mut answer, id);
+        answer::complete(&mut answer, id, face.tls.is_some());
         self.metrics.answered(answer.status().as_u16());
         answer
     }

@@ -13,6 +13,7 @@ mod metrics;
 mod open_files;
 mod output;
 mod serve;
+mod tls;
 
 use std::process::ExitCode;
 

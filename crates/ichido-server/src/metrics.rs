@@ -46,6 +46,10 @@ struct ByStatus {
 /// Why we ended a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Ended {
+    /// No TLS handshake in time.
+    HandshakeTimeout,
+    /// No TLS, or none that both sides can.
+    HandshakeFailed,
     /// A head did not come whole in time.
     HeaderTimeout,
     /// No further request came.
@@ -63,7 +67,9 @@ pub(crate) enum Ended {
 }
 
 impl Ended {
-    const ALL: [Self; 7] = [
+    const ALL: [Self; 9] = [
+        Self::HandshakeTimeout,
+        Self::HandshakeFailed,
         Self::HeaderTimeout,
         Self::IdleTimeout,
         Self::WriteTimeout,
@@ -75,6 +81,8 @@ impl Ended {
 
     fn as_str(self) -> &'static str {
         match self {
+            Self::HandshakeTimeout => "handshake_timeout",
+            Self::HandshakeFailed => "handshake_failed",
             Self::HeaderTimeout => "header_timeout",
             Self::IdleTimeout => "idle_timeout",
             Self::WriteTimeout => "write_timeout",
@@ -116,6 +124,7 @@ pub(crate) struct Metrics {
     /// Failures of `accept`.
     pub(crate) accept_failed: Counter,
     ended: Family<ByEnd, Counter>,
+    tls_stale: Gauge,
     ready: Gauge,
 }
 
@@ -157,6 +166,12 @@ impl Metrics {
             ended.clone(),
         );
         registry.register("http_accept_failed", "Failures of accept", accept_failed.clone());
+        let tls_stale = Gauge::default();
+        registry.register(
+            "tls_stale",
+            "1 when the files hold no usable certificate",
+            tls_stale.clone(),
+        );
         registry.register("ready", "1 when /readyz says so", ready.clone());
         let endpoints = endpoints.into_iter().map(|name| {
             let by = |outcome: Outcome| {
@@ -179,7 +194,17 @@ impl Metrics {
             (name.clone(), Arc::new(metrics))
         });
         let endpoints = endpoints.collect();
-        Self { registry, requests, endpoints, in_flight, connections, accept_failed, ended, ready }
+        Self {
+            registry,
+            requests,
+            endpoints,
+            in_flight,
+            connections,
+            accept_failed,
+            ended,
+            tls_stale,
+            ready,
+        }
     }
 
     /// The counters of an endpoint, if it is configured.
@@ -195,6 +220,11 @@ impl Metrics {
     /// Counts a connection that we ended.
     pub(crate) fn ended(&self, why: Ended) {
         self.ended.get_or_create(&ByEnd { reason: why.as_str() }).inc();
+    }
+
+    /// Remembers whether the certificate could be renewed.
+    pub(crate) fn tls_renewed(&self, renewed: bool) {
+        self.tls_stale.set(i64::from(!renewed));
     }
 
     /// Remembers what `/readyz` said last.

@@ -4,7 +4,7 @@
 
 use std::{future::Future, net::SocketAddr, sync::Arc, time::Duration};
 
-use anyhow::{Context, anyhow};
+use anyhow::{Context, bail};
 use tokio::{
     net::TcpListener,
     sync::oneshot,
@@ -14,10 +14,11 @@ use tokio::{
 use tracing::{info, warn};
 
 use crate::{
-    config::{Config, HealthListen},
+    config::{Config, HealthListen, TlsListeners},
     engine,
-    http::{self, App, Routes},
+    http::{self, App, Face, Routes},
     open_files,
+    tls::{Renewal, Tls},
 };
 
 /// After the shutdown deadline, the time to close the store.
@@ -28,45 +29,58 @@ const LAST_PROBES: Duration = Duration::from_secs(1);
 /// A server that is bound and not yet answering.
 pub(crate) struct Server {
     app: Arc<App>,
-    listener: TcpListener,
-    routes: Routes,
-    health: Option<TcpListener>,
+    webhooks: (TcpListener, Face),
+    health: Option<(TcpListener, Face)>,
+    renewal: Option<Renewal>,
     config: Config,
 }
 
 impl Server {
     /// Opens the inbox and binds the listeners. Refuses what contradicts itself.
     pub(crate) async fn bind(config: Config) -> anyhow::Result<Self> {
-        let engine = engine::open(&config).await.map_err(|problems| {
-            let list: Vec<_> = problems.iter().map(|problem| format!("\n  {problem}")).collect();
-            anyhow!("the configuration cannot work:{}", list.concat())
-        })?;
+        let (engine, tls) = match (engine::open(&config).await, Tls::load(&config)) {
+            (Ok(engine), Ok(tls)) => (engine, tls.map(Arc::new)),
+            (engine, tls) => {
+                let engine = engine.err().unwrap_or_default().into_iter().map(|p| p.0);
+                let list: Vec<_> = engine.chain(tls.err()).map(|p| format!("\n  {p}")).collect();
+                bail!("the configuration cannot work:{}", list.concat());
+            }
+        };
+        let renewal = tls.clone().map(|tls| Renewal::new(tls, config.tls.renew_every.0));
+        let renewal = renewal.transpose()?;
         open_files::allow(&config.limits);
         let listener = listen(config.listen, "listen").await?;
-        let health = match config.health.listen {
-            HealthListen::Own(address) => Some(listen(address, "health.listen").await?),
-            HealthListen::Auto | HealthListen::Off => None,
-        };
         let auto = config.health.listen == HealthListen::Auto;
         let private = listener.local_addr()?.ip().is_loopback();
         let routes = Routes { webhooks: true, health: auto, details: auto && private };
+        let webhooks = (listener, Face { routes, tls: tls.clone() });
+        let health = match config.health.listen {
+            HealthListen::Own(address) => {
+                let tls = tls.filter(|_| config.tls.listeners == TlsListeners::All);
+                let listener = listen(address, "health.listen").await?;
+                let routes = Routes { webhooks: false, health: true, details: true };
+                Some((listener, Face { routes, tls }))
+            }
+            HealthListen::Auto | HealthListen::Off => None,
+        };
         let app = Arc::new(App::new(engine, config.limits.clone()));
-        Ok(Self { app, listener, routes, health, config })
+        Ok(Self { app, webhooks, health, renewal, config })
     }
 
     /// Where webhooks arrive, with the port that was taken.
     pub(crate) fn address(&self) -> std::io::Result<SocketAddr> {
-        self.listener.local_addr()
+        self.webhooks.0.local_addr()
     }
 
     /// Answers until `shutdown` is done, finishes what is in flight, and closes the store.
     pub(crate) async fn run(self, shutdown: impl Future<Output = ()>) -> anyhow::Result<()> {
         self.announce()?;
         let deadline = self.config.shutdown_deadline.0;
-        let webhooks = Serving::start(self.listener, &self.app, self.routes, deadline);
-        let health = self.health.map(|listener| {
-            let routes = Routes { webhooks: false, health: true, details: true };
-            Serving::start(listener, &self.app, routes, LAST_PROBES)
+        let webhooks = Serving::start(self.webhooks, &self.app, deadline);
+        let health = self.health.map(|health| Serving::start(health, &self.app, LAST_PROBES));
+        let renewing = self.renewal.map(|renewal| {
+            let app = self.app.clone();
+            tokio::spawn(async move { renewal.run(app.metrics()).await })
         });
         http::first_check(&self.app).await;
         shutdown.await;
@@ -85,12 +99,15 @@ impl Server {
         if let Some(health) = health {
             health.stop().await.context("the health listener ended badly")?;
         }
+        if let Some(renewing) = renewing {
+            renewing.abort();
+        }
         info!("stopped");
         Ok(())
     }
 
     fn announce(&self) -> anyhow::Result<()> {
-        let address = self.address()?;
+        let url = format!("{}://{}", self.webhooks.1.scheme(), self.address()?);
         let endpoints = self.app.engine().endpoints();
         for spec in &endpoints {
             let (name, provider) = (&spec.name, &spec.provider);
@@ -99,16 +116,16 @@ impl Server {
             let handlers = spec.patterns.len();
             info!(
                 %provider, mode, engine, handlers,
-                "endpoint {name}: http://{address}/webhooks/{name}"
+                "endpoint {name}: {url}/webhooks/{name}"
             );
         }
         if endpoints.is_empty() {
             warn!("no endpoint is configured: nothing can be received; add [endpoint.NAME]");
         }
-        if let Some(health) = &self.health {
-            info!("health and metrics on http://{}", health.local_addr()?);
+        if let Some((listener, face)) = &self.health {
+            info!("health and metrics on {}://{}", face.scheme(), listener.local_addr()?);
         }
-        info!("listening on http://{address}");
+        info!("listening on {url}");
         Ok(())
     }
 }
@@ -120,13 +137,13 @@ struct Serving {
 }
 
 impl Serving {
-    fn start(listener: TcpListener, app: &Arc<App>, routes: Routes, deadline: Duration) -> Self {
+    fn start((listener, face): (TcpListener, Face), app: &Arc<App>, deadline: Duration) -> Self {
         let (stop, stopped) = oneshot::channel::<()>();
         let stopped = async {
             // An error says that the sender is gone, which is a stop as well.
             let _ = stopped.await;
         };
-        let serving = http::serve(listener, app.clone(), routes, stopped, deadline);
+        let serving = http::serve(listener, app.clone(), face, stopped, deadline);
         Self { stop, task: tokio::spawn(serving) }
     }
 

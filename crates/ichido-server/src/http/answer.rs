@@ -10,7 +10,8 @@ use hyper::{
     Response, StatusCode,
     header::{
         ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName,
-        HeaderValue, REFERRER_POLICY, RETRY_AFTER, X_CONTENT_TYPE_OPTIONS,
+        HeaderValue, REFERRER_POLICY, RETRY_AFTER, STRICT_TRANSPORT_SECURITY,
+        X_CONTENT_TYPE_OPTIONS,
     },
 };
 use ichido::Received;
@@ -23,6 +24,7 @@ pub(crate) type Answer = Response<Full<Bytes>>;
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+const ONE_YEAR: HeaderValue = HeaderValue::from_static("max-age=31536000");
 /// On everything. What is sent is for programs: a browser is told to do nothing with it.
 const EVERYWHERE: [(HeaderName, HeaderValue); 4] = [
     (X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
@@ -43,10 +45,13 @@ pub(crate) fn answer(status: StatusCode, content_type: HeaderValue, body: Bytes)
 }
 
 /// Puts the headers of every answer on this one.
-pub(crate) fn complete(answer: &mut Answer, id: RequestId) {
+pub(crate) fn complete(answer: &mut Answer, id: RequestId, over_tls: bool) {
     let headers = answer.headers_mut();
     headers.extend(EVERYWHERE);
     headers.insert(REQUEST_ID, id.header());
+    if over_tls {
+        headers.insert(STRICT_TRANSPORT_SECURITY, ONE_YEAR);
+    }
 }
 
 fn error(status: StatusCode, body: &'static str) -> Answer {

@@ -10,9 +10,10 @@ use tokio::{
     io::{AsyncRead, AsyncWrite},
     net::TcpStream,
 };
+use tokio_rustls::server::TlsStream;
 
-use super::{App, Routes, line::Line, places::Place, watched::Watched};
-use crate::metrics::Ended;
+use super::{App, Face, line::Line, places::Place, watched::Watched};
+use crate::{metrics::Ended, tls::Tls};
 
 /// Serves `stream` in its `place` until it ends.
 pub(super) async fn run(
@@ -20,11 +21,37 @@ pub(super) async fn run(
     place: Place,
     watcher: Watcher,
     app: Arc<App>,
-    routes: Routes,
+    face: Face,
 ) {
     let _open = Open::new(&app);
-    if let Some(why) = speak(stream, &place.line, watcher, &app, routes).await {
+    let line = &place.line;
+    let ended = match &face.tls {
+        None => speak(stream, line, watcher, &app, &face).await,
+        // Boxed, so that a connection without TLS does not pay for the larger future.
+        Some(tls) => match Box::pin(shake_hands(stream, line, &app, tls)).await {
+            Ok(stream) => Box::pin(speak(stream, line, watcher, &app, &face)).await,
+            Err(why) => Some(why),
+        },
+    };
+    if let Some(why) = ended {
         app.metrics.ended(why);
+    }
+}
+
+async fn shake_hands(
+    stream: TcpStream,
+    line: &Line,
+    app: &App,
+    tls: &Tls,
+) -> Result<TlsStream<TcpStream>, Ended> {
+    line.shaking_hands();
+    tokio::select! {
+        biased;
+        shaken = tls.acceptor().accept(stream) => {
+            line.ready();
+            shaken.map_err(|_| Ended::HandshakeFailed)
+        }
+        why = line.overdue(&app.limits) => Err(why),
     }
 }
 
@@ -35,7 +62,7 @@ async fn speak<S>(
     line: &Arc<Line>,
     watcher: Watcher,
     app: &App,
-    routes: Routes,
+    face: &Face,
 ) -> Option<Ended>
 where
     S: AsyncRead + AsyncWrite + Unpin + 'static,
@@ -43,7 +70,7 @@ where
     let service = service_fn(|request: hyper::Request<hyper::body::Incoming>| {
         line.asked(!request.body().is_end_stream());
         async move {
-            let answer = app.answer(line, routes, request).await;
+            let answer = app.answer(line, face, request).await;
             line.answered();
             Ok::<_, Infallible>(answer)
         }

@@ -40,6 +40,8 @@ struct State {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
+    /// TLS is to be agreed upon.
+    Handshake,
     /// New: the first head is to come, whole.
     First,
     /// Between two requests.
@@ -69,6 +71,16 @@ impl Line {
     fn enter(&self, phase: Phase) {
         let mut state = self.state();
         (state.phase, state.since) = (phase, Instant::now());
+    }
+
+    /// TLS comes first.
+    pub(super) fn shaking_hands(&self) {
+        self.enter(Phase::Handshake);
+    }
+
+    /// The first head may come.
+    pub(super) fn ready(&self) {
+        self.enter(Phase::First);
     }
 
     /// Bytes came.
@@ -130,6 +142,7 @@ impl Line {
     fn deadline(&self, limits: &Limits) -> Option<(Instant, Ended)> {
         let state = self.state();
         let own = match state.phase {
+            Phase::Handshake => Some((limits.handshake_timeout.0, Ended::HandshakeTimeout)),
             Phase::First | Phase::Head => Some((limits.header_timeout.0, Ended::HeaderTimeout)),
             Phase::Idle => Some((limits.idle_timeout.0, Ended::IdleTimeout)),
             Phase::Closing => Some((LINGER, Ended::Lingered)),

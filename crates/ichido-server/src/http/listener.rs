@@ -11,7 +11,7 @@ use tokio::{
 };
 use tracing::warn;
 
-use super::{App, Routes, connection, places::Places};
+use super::{App, Face, connection, places::Places};
 use crate::metrics::Ended;
 
 /// First pause after `accept` failed, for want of file descriptors for example. Doubles.
@@ -27,7 +27,7 @@ const TELL_AGAIN: Duration = Duration::from_secs(30);
 pub(crate) async fn serve(
     listener: TcpListener,
     app: Arc<App>,
-    routes: Routes,
+    face: Face,
     stop: impl Future<Output = ()>,
     deadline: Duration,
 ) {
@@ -48,7 +48,7 @@ pub(crate) async fn serve(
         match place {
             Ok(place) => {
                 let watcher = connections.watcher();
-                tokio::spawn(connection::run(stream, place, watcher, app.clone(), routes));
+                tokio::spawn(connection::run(stream, place, watcher, app.clone(), face.clone()));
             }
             Err(_full) => app.metrics.ended(Ended::PeerFull),
         }

@@ -11,4 +11,5 @@ mod heads;
 mod receive;
 mod slow;
 mod stop;
+mod tls;
 mod wire;

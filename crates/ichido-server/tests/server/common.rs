@@ -106,10 +106,7 @@ impl Site {
             }
         });
         let mut server = Server { child, log, address: ([127, 0, 0, 1], 0).into() };
-        let text = server.wait_for("listening on http://");
-        let at = text.find("listening on http://").expect("waited for") + 20;
-        let address = text[at..].lines().next().expect("a line");
-        server.address = address.parse().expect("an address");
+        server.address = server.says_it_is_on("listening on http");
         server
     }
 }
@@ -129,10 +126,15 @@ impl Server {
 
     /// Where its health listener is.
     pub(crate) fn health(&self) -> SocketAddr {
-        const SAYS: &str = "health and metrics on http://";
-        let log = self.wait_for(SAYS);
-        let at = log.find(SAYS).expect("waited for") + SAYS.len();
-        log[at..].lines().next().expect("a line").parse().expect("an address")
+        self.says_it_is_on("health and metrics on http")
+    }
+
+    /// The address in the log's line with `text`, which ends within its URL's scheme.
+    fn says_it_is_on(&self, text: &str) -> SocketAddr {
+        let log = self.wait_for(text);
+        let (_, url) = log.split_once(text).expect("waited for");
+        let (_, address) = url.split_once("://").expect("a URL");
+        address.lines().next().expect("a line").parse().expect("an address")
     }
 
     /// The log, as soon as it holds `text`.
