@@ -5,6 +5,7 @@
 
 pub(crate) mod endpoint;
 pub(crate) mod load;
+pub(crate) mod networks;
 pub(crate) mod secret;
 pub(crate) mod show;
 pub(crate) mod span;
@@ -13,7 +14,7 @@ use std::{collections::BTreeMap, net::SocketAddr, path::PathBuf};
 
 use serde::Deserialize;
 
-use self::{endpoint::EndpointConfig, secret::DatabaseUrl, span::Span};
+use self::{endpoint::EndpointConfig, networks::Networks, secret::DatabaseUrl, span::Span};
 use crate::cli::LogFormat;
 
 /// Every setting with its default: documentation and default at once.
@@ -28,7 +29,8 @@ pub(crate) const BODY_BYTES_CAP: usize = 32 * 1024 * 1024;
 pub(crate) struct Config {
     pub(crate) listen: SocketAddr,
     pub(crate) shutdown_deadline: Span,
-    pub(crate) admin: Admin,
+    pub(crate) tls: Tls,
+    pub(crate) health: Health,
     pub(crate) log: Log,
     pub(crate) database: Database,
     pub(crate) limits: Limits,
@@ -40,23 +42,41 @@ pub(crate) struct Config {
     pub(crate) base: PathBuf,
 }
 
+/// The certificate, and who speaks TLS with it. Without one nobody does.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Tls {
+    pub(crate) cert: PathBuf,
+    pub(crate) key: PathBuf,
+    pub(crate) renew_every: Span,
+    pub(crate) listeners: TlsListeners,
+}
+
+/// The setting `tls.listeners`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum TlsListeners {
+    Webhooks,
+    All,
+}
+
 /// Where health and metrics are answered.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Admin {
-    pub(crate) listen: AdminListen,
+pub(crate) struct Health {
+    pub(crate) listen: HealthListen,
 }
 
-/// The setting `admin.listen`.
+/// The setting `health.listen`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
-pub(crate) enum AdminListen {
+pub(crate) enum HealthListen {
     Auto,
     Off,
     Own(SocketAddr),
 }
 
-impl TryFrom<String> for AdminListen {
+impl TryFrom<String> for HealthListen {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, String> {
@@ -109,9 +129,13 @@ pub(crate) struct Limits {
     pub(crate) body_timeout: Span,
     pub(crate) headers_max: usize,
     pub(crate) header_bytes_max: usize,
+    pub(crate) handshake_timeout: Span,
     pub(crate) header_timeout: Span,
     pub(crate) idle_timeout: Span,
+    pub(crate) write_timeout: Span,
     pub(crate) connections_max: usize,
+    pub(crate) connections_per_peer_max: usize,
+    pub(crate) connections_per_peer_except: Networks,
     pub(crate) requests_max: usize,
     pub(crate) receive_wait: Span,
     pub(crate) retry_after: Span,
@@ -164,15 +188,18 @@ impl Config {
         }
         for (name, span) in [
             ("limits.body_timeout", limits.body_timeout),
+            ("limits.handshake_timeout", limits.handshake_timeout),
             ("limits.header_timeout", limits.header_timeout),
             ("limits.idle_timeout", limits.idle_timeout),
+            ("limits.write_timeout", limits.write_timeout),
             ("limits.receive_wait", limits.receive_wait),
+            ("tls.renew_every", self.tls.renew_every),
         ] {
             refuse(span.0.is_zero(), format!("{name} is 0: give it some time"));
         }
         refuse(
-            self.admin.listen == AdminListen::Own(self.listen) && self.listen.port() != 0,
-            "admin.listen and listen are the same address: use \"auto\" or another port".into(),
+            self.health.listen == HealthListen::Own(self.listen) && self.listen.port() != 0,
+            "health.listen and listen are the same address: use \"auto\" or another port".into(),
         );
         problems
     }

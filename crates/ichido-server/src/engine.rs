@@ -8,7 +8,7 @@ mod sqlite;
 
 use std::{future::Future, pin::Pin, sync::Arc};
 
-use ichido::{EndpointSpec, Error, Finding, Inbox, ReceiveError, Received, Stats, Store};
+use ichido::{EndpointSpec, Error, Finding, Inbox, ReceiveError, Received, Stats, Store, Taken};
 use ichido_verify::Request;
 
 pub(crate) use open::{migrate, open, problems, reader};
@@ -16,13 +16,17 @@ pub(crate) use open::{migrate, open, problems, reader};
 /// A future behind a trait object.
 pub(crate) type Boxed<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
+/// Is told what a receive committed, and owns what is held until then.
+pub(crate) type Ended = Box<dyn FnOnce(&Result<Vec<Taken>, Error>) + Send>;
+
 /// An inbox of either engine.
 pub(crate) trait Engine: Send + Sync {
-    /// See [`Inbox::receive`], also for cancel safety.
+    /// See [`Inbox::receive_and`], also for cancel safety.
     fn receive<'a>(
         &'a self,
         endpoint: &'a str,
         request: Request,
+        ended: Ended,
     ) -> Boxed<'a, Result<Received, ReceiveError>>;
 
     /// See [`Store::check`].
@@ -52,8 +56,9 @@ impl<S: Store> Engine for Named<S> {
         &'a self,
         endpoint: &'a str,
         request: Request,
+        ended: Ended,
     ) -> Boxed<'a, Result<Received, ReceiveError>> {
-        Box::pin(self.1.receive(endpoint, request))
+        Box::pin(self.1.receive_and(endpoint, request, ended))
     }
 
     fn check(&self) -> Boxed<'_, Result<(), Error>> {

@@ -1,44 +1,30 @@
-//! HTTP/1.1: accepts connections within limits, sends each request where it belongs, and ends
-//! without dropping what is in flight.
+//! HTTP/1.1: sends each request where it belongs.
+//!
+//! In the order of the data: `listener` accepts, `places` bounds and `line` watches what was
+//! accepted, `connection` speaks, `body` reads, `webhook` and `health` answer.
 //!
 //! It must never acknowledge: only `webhook` answers 2xx to an event, after the commit.
 
 mod answer;
 mod body;
+mod connection;
 mod framing;
 mod health;
+mod line;
+mod listener;
+mod places;
+mod request_id;
+mod watched;
 mod webhook;
 
-use std::{
-    convert::Infallible,
-    future::Future,
-    io,
-    pin::pin,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    time::Duration,
-};
+use std::sync::Arc;
 
-use hyper::{Request, body::Incoming, server::conn::http1, service::service_fn};
-use hyper_util::{
-    rt::{TokioIo, TokioTimer},
-    server::graceful::{GracefulShutdown, Watcher},
-};
-use tokio::{
-    net::{TcpListener, TcpStream},
-    sync::{OwnedSemaphorePermit, Semaphore},
-    time::{sleep, timeout},
-};
-use tracing::warn;
+use hyper::{Request, body::Incoming};
+use tokio::sync::{Semaphore, watch};
 
-pub(crate) use self::health::first_check;
-use self::{answer::Answer, body::Bodies, health::Readiness};
-use crate::{config::Limits, engine::Engine, metrics::Metrics};
-
-/// Pause after `accept` failed, for want of file descriptors for example.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+use self::{answer::Answer, body::Bodies, health::Readiness, line::Line, request_id::RequestId};
+pub(crate) use self::{health::first_check, listener::serve};
+use crate::{config::Limits, engine::Engine, metrics::Metrics, tls::Tls};
 
 /// What every request needs.
 pub(crate) struct App {
@@ -46,8 +32,24 @@ pub(crate) struct App {
     metrics: Metrics,
     limits: Limits,
     bodies: Bodies,
-    requests: Semaphore,
+    requests: Arc<Semaphore>,
+    /// True once nothing may take longer.
+    cut_short: watch::Sender<bool>,
     readiness: Readiness,
+}
+
+/// What a listener answers, and how it speaks.
+#[derive(Clone)]
+pub(crate) struct Face {
+    pub(crate) routes: Routes,
+    pub(crate) tls: Option<Arc<Tls>>,
+}
+
+impl Face {
+    /// What its URLs begin with.
+    pub(crate) fn scheme(&self) -> &'static str {
+        if self.tls.is_some() { "https" } else { "http" }
+    }
 }
 
 /// What a listener answers.
@@ -68,7 +70,8 @@ impl App {
         Self {
             metrics: Metrics::new(endpoints.iter().map(|spec| &spec.name)),
             bodies: Bodies::new(&limits),
-            requests: Semaphore::new(limits.requests_max),
+            requests: Arc::new(Semaphore::new(limits.requests_max)),
+            cut_short: watch::Sender::new(false),
             readiness: Readiness::default(),
             limits,
             engine,
@@ -80,27 +83,56 @@ impl App {
         &*self.engine
     }
 
+    /// The metrics of the process.
+    pub(crate) fn metrics(&self) -> &Metrics {
+        &self.metrics
+    }
+
     /// Makes `/readyz` say no, so that a load balancer looks elsewhere.
     pub(crate) fn stopping(&self) {
         self.readiness.stopping();
     }
 
-    async fn answer(&self, routes: Routes, request: Request<Incoming>) -> Answer {
+    /// Answers what is in flight with 503, now.
+    fn cut_short(&self) {
+        self.cut_short.send_replace(true);
+    }
+
+    /// Waits until no delivery is at work, also none whose sender is gone.
+    pub(crate) async fn drained(&self) {
+        let all = u32::try_from(self.limits.requests_max).unwrap_or(u32::MAX);
+        // An error says that the semaphore is closed, which it never is.
+        let _ = self.requests.acquire_many(all).await;
+    }
+
+    async fn answer(&self, line: &Line, face: &Face, request: Request<Incoming>) -> Answer {
+        let id = RequestId::new();
         self.metrics.in_flight.inc();
         let in_flight = Leave(self);
-        let answer = self.route(routes, request).await;
+        let mut cut_short = self.cut_short.subscribe();
+        let mut answer = tokio::select! {
+            biased;
+            answer = self.route((line, id), face.routes, request) => answer,
+            _ = cut_short.wait_for(|cut| *cut) => answer::unavailable(self.limits.retry_after.0),
+        };
         drop(in_flight);
+        answer::complete(&mut answer, id, face.tls.is_some());
         self.metrics.answered(answer.status().as_u16());
         answer
     }
 
-    async fn route(&self, routes: Routes, request: Request<Incoming>) -> Answer {
+    async fn route(
+        &self,
+        (line, id): (&Line, RequestId),
+        routes: Routes,
+        request: Request<Incoming>,
+    ) -> Answer {
         if !framing::is_sound(&request) {
             return answer::malformed();
         }
         let path = request.uri().path();
         if routes.webhooks && path.starts_with(webhook::PREFIX) {
-            return webhook::receive(self, request).await;
+            return webhook::receive(self, line, id, request).await;
         }
         match path {
             "/livez" if routes.health => health::live(request.method()),
@@ -118,86 +150,4 @@ impl Drop for Leave<'_> {
     fn drop(&mut self) {
         self.0.metrics.in_flight.dec();
     }
-}
-
-/// Accepts on `listener` until `stop` is done, then gives what is in flight `deadline` to finish.
-pub(crate) async fn serve(
-    listener: TcpListener,
-    app: Arc<App>,
-    routes: Routes,
-    stop: impl Future<Output = ()>,
-    deadline: Duration,
-) {
-    let places = Arc::new(Semaphore::new(app.limits.connections_max));
-    let connections = GracefulShutdown::new();
-    let mut stop = pin!(stop);
-    loop {
-        let accepted = tokio::select! {
-            () = &mut stop => break,
-            accepted = accept(&listener, &places) => accepted,
-        };
-        match accepted {
-            Ok((stream, place)) => {
-                let watcher = connections.watcher();
-                tokio::spawn(connection(stream, place, watcher, app.clone(), routes));
-            }
-            Err(error) => {
-                warn!(%error, "cannot accept a connection");
-                sleep(ACCEPT_PAUSE).await;
-            }
-        }
-    }
-    drop(listener);
-    let open = connections.count();
-    if timeout(deadline, connections.shutdown()).await.is_err() {
-        warn!(open, "requests were still in flight at the shutdown deadline");
-    }
-}
-
-/// A connection and its place. Waits for the place first: who finds none stays in the kernel's
-/// queue.
-async fn accept(
-    listener: &TcpListener,
-    places: &Arc<Semaphore>,
-) -> io::Result<(TcpStream, OwnedSemaphorePermit)> {
-    let place = places.clone().acquire_owned().await.expect("the semaphore is never closed");
-    let (stream, _) = listener.accept().await?;
-    stream.set_nodelay(true)?;
-    Ok((stream, place))
-}
-
-async fn connection(
-    stream: TcpStream,
-    place: OwnedSemaphorePermit,
-    watcher: Watcher,
-    app: Arc<App>,
-    routes: Routes,
-) {
-    app.metrics.connections.inc();
-    let spoke = AtomicBool::new(false);
-    let service = service_fn(|request| {
-        spoke.store(true, Ordering::Relaxed);
-        let app = &app;
-        async move { Ok::<_, Infallible>(app.answer(routes, request).await) }
-    });
-    let http = http1::Builder::new()
-        .timer(TokioTimer::new())
-        // Covers the wait for the next request, too, hence the longer of the two times.
-        .header_read_timeout(app.limits.idle_timeout.0)
-        .max_headers(app.limits.headers_max)
-        // The buffer alone can hold more than its limit by the time that it is looked at.
-        .max_buf_size(app.limits.header_bytes_max)
-        .max_header_size(app.limits.header_bytes_max)
-        .serve_connection(TokioIo::new(stream), service);
-    {
-        let mut http = pin!(watcher.watch(http));
-        // An error here is the client's: gone, too slow, or not HTTP. hyper answered it if it
-        // could.
-        let first = timeout(app.limits.header_timeout.0, &mut http).await;
-        if first.is_err() && spoke.load(Ordering::Relaxed) {
-            let _ = http.await;
-        }
-    }
-    app.metrics.connections.dec();
-    drop(place);
 }

@@ -10,8 +10,10 @@ mod engine;
 mod http;
 mod log;
 mod metrics;
+mod open_files;
 mod output;
 mod serve;
+mod tls;
 
 use std::process::ExitCode;
 

@@ -2,91 +2,112 @@
 //!
 //! It must never refuse to start because the database is away: it says so in `/readyz` and waits.
 
-use std::{future::Future, net::SocketAddr, sync::Arc};
+use std::{future::Future, net::SocketAddr, sync::Arc, time::Duration};
 
-use anyhow::{Context, anyhow};
-use tokio::{net::TcpListener, sync::watch};
+use anyhow::{Context, bail};
+use tokio::{
+    net::TcpListener,
+    sync::oneshot,
+    task::{JoinError, JoinHandle},
+    time::{Instant, timeout_at},
+};
 use tracing::{info, warn};
 
 use crate::{
-    config::{AdminListen, Config},
+    config::{Config, HealthListen, TlsListeners},
     engine,
-    http::{self, App, Routes},
+    http::{self, App, Face, Routes},
+    open_files,
+    tls::{Renewal, Tls},
 };
+
+/// After the shutdown deadline, the time to close the store.
+const CLOSING: Duration = Duration::from_secs(1);
+/// At the very end, the time for probes that are being answered.
+const LAST_PROBES: Duration = Duration::from_secs(1);
 
 /// A server that is bound and not yet answering.
 pub(crate) struct Server {
     app: Arc<App>,
-    listener: TcpListener,
-    routes: Routes,
-    admin: Option<TcpListener>,
+    webhooks: (TcpListener, Face),
+    health: Option<(TcpListener, Face)>,
+    renewal: Option<Renewal>,
     config: Config,
 }
 
 impl Server {
     /// Opens the inbox and binds the listeners. Refuses what contradicts itself.
     pub(crate) async fn bind(config: Config) -> anyhow::Result<Self> {
-        let engine = engine::open(&config).await.map_err(|problems| {
-            let list: Vec<_> = problems.iter().map(|problem| format!("\n  {problem}")).collect();
-            anyhow!("the configuration cannot work:{}", list.concat())
-        })?;
-        let listener = listen(config.listen, "listen").await?;
-        let admin = match config.admin.listen {
-            AdminListen::Own(address) => Some(listen(address, "admin.listen").await?),
-            AdminListen::Auto | AdminListen::Off => None,
+        let (engine, tls) = match (engine::open(&config).await, Tls::load(&config)) {
+            (Ok(engine), Ok(tls)) => (engine, tls.map(Arc::new)),
+            (engine, tls) => {
+                let engine = engine.err().unwrap_or_default().into_iter().map(|p| p.0);
+                let list: Vec<_> = engine.chain(tls.err()).map(|p| format!("\n  {p}")).collect();
+                bail!("the configuration cannot work:{}", list.concat());
+            }
         };
-        let auto = config.admin.listen == AdminListen::Auto;
+        let renewal = tls.clone().map(|tls| Renewal::new(tls, config.tls.renew_every.0));
+        let renewal = renewal.transpose()?;
+        open_files::allow(&config.limits);
+        let listener = listen(config.listen, "listen").await?;
+        let auto = config.health.listen == HealthListen::Auto;
         let private = listener.local_addr()?.ip().is_loopback();
         let routes = Routes { webhooks: true, health: auto, details: auto && private };
+        let webhooks = (listener, Face { routes, tls: tls.clone() });
+        let health = match config.health.listen {
+            HealthListen::Own(address) => {
+                let tls = tls.filter(|_| config.tls.listeners == TlsListeners::All);
+                let listener = listen(address, "health.listen").await?;
+                let routes = Routes { webhooks: false, health: true, details: true };
+                Some((listener, Face { routes, tls }))
+            }
+            HealthListen::Auto | HealthListen::Off => None,
+        };
         let app = Arc::new(App::new(engine, config.limits.clone()));
-        Ok(Self { app, listener, routes, admin, config })
+        Ok(Self { app, webhooks, health, renewal, config })
     }
 
     /// Where webhooks arrive, with the port that was taken.
     pub(crate) fn address(&self) -> std::io::Result<SocketAddr> {
-        self.listener.local_addr()
+        self.webhooks.0.local_addr()
     }
 
     /// Answers until `shutdown` is done, finishes what is in flight, and closes the store.
     pub(crate) async fn run(self, shutdown: impl Future<Output = ()>) -> anyhow::Result<()> {
         self.announce()?;
-        let (stop, stopped) = watch::channel(false);
         let deadline = self.config.shutdown_deadline.0;
-        let on_stop = |mut stopped: watch::Receiver<bool>| async move {
-            // An error says that the sender is gone, which is a stop as well.
-            let _ = stopped.wait_for(|stop| *stop).await;
-        };
-        let webhooks = http::serve(
-            self.listener,
-            self.app.clone(),
-            self.routes,
-            on_stop(stopped.clone()),
-            deadline,
-        );
-        let webhooks = tokio::spawn(webhooks);
-        let admin = self.admin.map(|listener| {
-            let routes = Routes { webhooks: false, health: true, details: true };
-            let stopped = on_stop(stopped.clone());
-            tokio::spawn(http::serve(listener, self.app.clone(), routes, stopped, deadline))
+        let webhooks = Serving::start(self.webhooks, &self.app, deadline);
+        let health = self.health.map(|health| Serving::start(health, &self.app, LAST_PROBES));
+        let renewing = self.renewal.map(|renewal| {
+            let app = self.app.clone();
+            tokio::spawn(async move { renewal.run(app.metrics()).await })
         });
         http::first_check(&self.app).await;
         shutdown.await;
         info!("stopping: no new connections, finishing what is in flight");
+        let end = Instant::now() + deadline;
         self.app.stopping();
-        stop.send_replace(true);
-        webhooks.await.context("the listener ended badly")?;
-        if let Some(admin) = admin {
-            admin.await.context("the admin listener ended badly")?;
-        }
-        if tokio::time::timeout(deadline, self.app.engine().close()).await.is_err() {
+        webhooks.stop().await.context("the listener ended badly")?;
+        let closing = async {
+            self.app.drained().await;
+            self.app.engine().close().await;
+        };
+        if timeout_at(end.max(Instant::now() + CLOSING), closing).await.is_err() {
             warn!("the store was still busy at the shutdown deadline");
+        }
+        // Last, so that whoever asks meanwhile hears that we stop.
+        if let Some(health) = health {
+            health.stop().await.context("the health listener ended badly")?;
+        }
+        if let Some(renewing) = renewing {
+            renewing.abort();
         }
         info!("stopped");
         Ok(())
     }
 
     fn announce(&self) -> anyhow::Result<()> {
-        let address = self.address()?;
+        let url = format!("{}://{}", self.webhooks.1.scheme(), self.address()?);
         let endpoints = self.app.engine().endpoints();
         for spec in &endpoints {
             let (name, provider) = (&spec.name, &spec.provider);
@@ -95,17 +116,41 @@ impl Server {
             let handlers = spec.patterns.len();
             info!(
                 %provider, mode, engine, handlers,
-                "endpoint {name}: http://{address}/webhooks/{name}"
+                "endpoint {name}: {url}/webhooks/{name}"
             );
         }
         if endpoints.is_empty() {
             warn!("no endpoint is configured: nothing can be received; add [endpoint.NAME]");
         }
-        if let Some(admin) = &self.admin {
-            info!("health and metrics on http://{}", admin.local_addr()?);
+        if let Some((listener, face)) = &self.health {
+            info!("health and metrics on {}://{}", face.scheme(), listener.local_addr()?);
         }
-        info!("listening on http://{address}");
+        info!("listening on {url}");
         Ok(())
+    }
+}
+
+/// A listener on a task of its own.
+struct Serving {
+    stop: oneshot::Sender<()>,
+    task: JoinHandle<()>,
+}
+
+impl Serving {
+    fn start((listener, face): (TcpListener, Face), app: &Arc<App>, deadline: Duration) -> Self {
+        let (stop, stopped) = oneshot::channel::<()>();
+        let stopped = async {
+            // An error says that the sender is gone, which is a stop as well.
+            let _ = stopped.await;
+        };
+        let serving = http::serve(listener, app.clone(), face, stopped, deadline);
+        Self { stop, task: tokio::spawn(serving) }
+    }
+
+    async fn stop(self) -> Result<(), JoinError> {
+        // When nobody listens any more, the task has ended, and says why.
+        let _ = self.stop.send(());
+        self.task.await
     }
 }
 

@@ -9,7 +9,7 @@ mod cluster;
 mod database;
 mod process;
 mod proxy;
-mod tls;
+pub mod tls;
 mod user;
 
 use std::{future::Future, net::TcpListener, time::Duration};

@@ -12,12 +12,17 @@ use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 
 use crate::user;
 
-pub(crate) const CERT: &str = "server.crt";
-pub(crate) const KEY: &str = "server.key";
+/// The file of the certificate.
+pub const CERT: &str = "server.crt";
+/// The file of its key.
+pub const KEY: &str = "server.key";
 
-/// Writes certificate and key into `folder`, readable by the server only, and gives the file of
-/// the root.
-pub(crate) fn write(folder: &Path) -> Result<PathBuf> {
+/// Writes certificate and key into `folder`, readable by the user that our clusters run as, and
+/// gives the file of the root.
+///
+/// # Errors
+/// When a file cannot be written.
+pub fn write(folder: &Path) -> Result<PathBuf> {
     let root_key = KeyPair::generate()?;
     let mut params = CertificateParams::new(Vec::new())?;
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);

@@ -129,9 +129,21 @@ impl<S: Store> Inbox<S> {
         endpoint: &str,
         request: Request,
     ) -> Result<Received, ReceiveError> {
+        self.receive_and(endpoint, request, |_| {}).await
+    }
+
+    /// [`Inbox::receive`] that tells `ended` what was committed, from the task that committed it:
+    /// also when the answer came too late for the caller, or the caller is gone. What `ended`
+    /// owns, such as the permit of a limit, is kept for as long as the work lasts.
+    pub async fn receive_and(
+        &self,
+        endpoint: &str,
+        request: Request,
+        ended: impl FnOnce(&Result<Vec<Taken>, Error>) + Send + 'static,
+    ) -> Result<Received, ReceiveError> {
         match self.verify(endpoint, request, Timestamp::now())? {
             Verified::Handshake(answer) => Ok(Received::Handshake(answer)),
-            Verified::Delivery(intake) => Ok(Received::Events(self.take(intake).await?)),
+            Verified::Delivery(intake) => Ok(Received::Events(self.take(intake, ended).await?)),
         }
     }
 
@@ -141,14 +153,22 @@ impl<S: Store> Inbox<S> {
     /// Cancel safety: as [`Inbox::receive`].
     pub async fn vouch(&self, endpoint: &str, delivery: Delivery) -> Result<Taken, ReceiveError> {
         let built = self.endpoints.get(endpoint).ok_or(ReceiveError::UnknownEndpoint)?;
-        let mut taken = self.take(built.route(delivery)).await?;
+        let mut taken = self.take(built.route(delivery), |_| {}).await?;
         taken.pop().ok_or_else(|| Error::new(ErrorKind::Data, "a delivery without events").into())
     }
 
-    async fn take(&self, intake: Intake<S::Handler>) -> Result<Vec<Taken>, Error> {
+    async fn take(
+        &self,
+        intake: Intake<S::Handler>,
+        ended: impl FnOnce(&Result<Vec<Taken>, Error>) + Send + 'static,
+    ) -> Result<Vec<Taken>, Error> {
         let within = intake.endpoint.receive_within();
         let store = self.store.clone();
-        let task = tokio::spawn(async move { store.receive(intake).await });
+        let task = tokio::spawn(async move {
+            let result = store.receive(intake).await;
+            ended(&result);
+            result
+        });
         match tokio::time::timeout(within, task).await {
             Ok(Ok(taken)) => taken,
             Ok(Err(panic)) => {

@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use tokio::signal::unix::{SignalKind, signal};
+use tracing::warn;
 
 use super::Global;
 use crate::{config::load, log, serve::Server};
@@ -12,7 +13,7 @@ use crate::{config::load, log, serve::Server};
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {}
 
-/// Serves until SIGTERM or SIGINT; a second one ends it at once, as the default would.
+/// Serves until SIGTERM or SIGINT; a second one ends it at once.
 pub(crate) async fn run(_args: Args, global: &Global) -> anyhow::Result<ExitCode> {
     let config = load::load(global)?.config;
     log::init(&config.log)?;
@@ -34,6 +35,10 @@ pub(crate) async fn run(_args: Args, global: &Global) -> anyhow::Result<ExitCode
         told().await;
         let _ = stop.send(());
         told().await;
+        warn!(
+            "a second signal: ending at once; what was not answered will be sent again, and what \
+             was not committed is rolled back"
+        );
     };
     tokio::select! {
         result = serving => result.map(|()| ExitCode::SUCCESS),

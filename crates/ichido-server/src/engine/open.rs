@@ -13,10 +13,13 @@ use ichido::{Endpoint, EndpointSpec, Inbox, SqlHandler, Store};
 use ichido_verify::Settings;
 
 use super::{Engine, Named, postgres, sqlite};
-use crate::config::{
-    Config, PerEngine,
-    endpoint::{EndpointConfig, HandlerConfig},
-    secret::Database,
+use crate::{
+    config::{
+        Config, PerEngine,
+        endpoint::{EndpointConfig, HandlerConfig},
+        secret::Database,
+    },
+    tls::Tls,
 };
 
 /// Something in the configuration that cannot work, and its fix.
@@ -170,6 +173,7 @@ pub(crate) async fn open(config: &Config) -> Opened {
 /// Everything that cannot work, without opening a database.
 pub(crate) fn problems(config: &Config) -> Vec<Problem> {
     let mut problems = own_problems(config);
+    problems.extend(Tls::load(config).err().map(Problem));
     match config.database.url.resolve(&config.base) {
         Err(problem) => problems.push(Problem(problem)),
         Ok(Database::Sqlite(_)) => {

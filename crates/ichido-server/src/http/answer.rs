@@ -9,27 +9,49 @@ use http_body_util::Full;
 use hyper::{
     Response, StatusCode,
     header::{
-        ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER,
+        ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName,
+        HeaderValue, REFERRER_POLICY, RETRY_AFTER, STRICT_TRANSPORT_SECURITY,
+        X_CONTENT_TYPE_OPTIONS,
     },
 };
 use ichido::Received;
+
+use super::request_id::RequestId;
 
 /// An answer, whole.
 pub(crate) type Answer = Response<Full<Bytes>>;
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
-const NOSNIFF: HeaderName = HeaderName::from_static("x-content-type-options");
+const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+const ONE_YEAR: HeaderValue = HeaderValue::from_static("max-age=31536000");
+/// On everything. What is sent is for programs: a browser is told to do nothing with it.
+const EVERYWHERE: [(HeaderName, HeaderValue); 4] = [
+    (X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
+    (CACHE_CONTROL, HeaderValue::from_static("no-store")),
+    (REFERRER_POLICY, HeaderValue::from_static("no-referrer")),
+    (
+        CONTENT_SECURITY_POLICY,
+        HeaderValue::from_static("default-src 'none'; frame-ancestors 'none'"),
+    ),
+];
 
 /// Any answer of ours.
 pub(crate) fn answer(status: StatusCode, content_type: HeaderValue, body: Bytes) -> Answer {
     let mut answer = Response::new(Full::new(body));
     *answer.status_mut() = status;
-    let headers = answer.headers_mut();
-    headers.insert(CONTENT_TYPE, content_type);
-    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    headers.insert(NOSNIFF, HeaderValue::from_static("nosniff"));
+    answer.headers_mut().insert(CONTENT_TYPE, content_type);
     answer
+}
+
+/// Puts the headers of every answer on this one.
+pub(crate) fn complete(answer: &mut Answer, id: RequestId, over_tls: bool) {
+    let headers = answer.headers_mut();
+    headers.extend(EVERYWHERE);
+    headers.insert(REQUEST_ID, id.header());
+    if over_tls {
+        headers.insert(STRICT_TRANSPORT_SECURITY, ONE_YEAR);
+    }
 }
 
 fn error(status: StatusCode, body: &'static str) -> Answer {

@@ -1,17 +1,19 @@
 //! Reads a body whole, within its limit, in time, and within the memory that all bodies share.
 //!
-//! It must never return a part of a body as if it were the whole.
+//! It must never return a part of a body as if it were the whole, and never set memory aside for
+//! what was only announced: that would let silent clients keep the others out.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
 use hyper::body::{Body, Incoming};
 use tokio::{
-    sync::{Semaphore, SemaphorePermit},
+    sync::{OwnedSemaphorePermit, Semaphore},
     time::timeout,
 };
 
+use super::line::Line;
 use crate::config::Limits;
 
 /// The unit in which memory for bodies is counted: permits are 32-bit numbers.
@@ -23,17 +25,32 @@ const FIRST_BYTES_MAX: usize = 64 * KIB;
 /// The memory for bodies.
 #[derive(Debug)]
 pub(crate) struct Bodies {
-    memory_kib: Semaphore,
+    memory_kib: Arc<Semaphore>,
     bytes_max: usize,
     within: Duration,
 }
 
-/// A body that was read, and its share of the memory, given back on drop.
+/// A body that was read.
 #[derive(Debug)]
-pub(crate) struct Whole<'a> {
+pub(crate) struct Whole {
     pub(crate) bytes: Bytes,
-    /// Held, not read.
-    pub(crate) _memory: SemaphorePermit<'a>,
+    /// Its share of the memory: to be held for as long as the bytes are.
+    pub(crate) memory: Share,
+}
+
+/// A share of the memory for bodies, given back on drop.
+#[derive(Debug)]
+pub(crate) struct Share(OwnedSemaphorePermit);
+
+impl Share {
+    /// Makes it enough for `bytes`, if there is so much.
+    fn cover(&mut self, bytes: usize) -> Result<(), NoBody> {
+        let more = bytes.div_ceil(KIB).saturating_sub(self.0.num_permits());
+        let more = u32::try_from(more).unwrap_or(u32::MAX);
+        let memory = self.0.semaphore().clone();
+        self.0.merge(memory.try_acquire_many_owned(more).map_err(|_| NoBody::NoMemory)?);
+        Ok(())
+    }
 }
 
 /// Why there is no body.
@@ -54,33 +71,31 @@ impl Bodies {
     pub(crate) fn new(limits: &Limits) -> Self {
         let kib = limits.body_bytes_in_flight_max.div_ceil(KIB).min(Semaphore::MAX_PERMITS);
         Self {
-            memory_kib: Semaphore::new(kib),
+            memory_kib: Arc::new(Semaphore::new(kib)),
             bytes_max: limits.body_bytes_max,
             within: limits.body_timeout.0,
         }
     }
 
     /// Reads `body` whole. What declares itself too large is refused before it is read.
-    pub(crate) async fn read(&self, body: Incoming) -> Result<Whole<'_>, NoBody> {
-        let hint = body.size_hint();
-        let bytes_max = self.bytes_max;
-        if hint.lower() > bytes_max as u64 {
+    pub(crate) async fn read(&self, body: Incoming, line: &Line) -> Result<Whole, NoBody> {
+        if body.size_hint().lower() > self.bytes_max as u64 {
             return Err(NoBody::TooLarge);
         }
-        // Without a declared length it may grow to the limit.
-        let share =
-            hint.exact().map_or(bytes_max, |exact| usize::try_from(exact).unwrap_or(bytes_max));
-        let share_kib = u32::try_from(share.div_ceil(KIB)).unwrap_or(u32::MAX);
-        let memory = self.memory_kib.try_acquire_many(share_kib).map_err(|_| NoBody::NoMemory)?;
-        let first = share.min(FIRST_BYTES_MAX);
-        let bytes = timeout(self.within, collect(body, bytes_max, first))
+        line.reading();
+        let none = self.memory_kib.clone().try_acquire_many_owned(0);
+        let memory = Share(none.map_err(|_| NoBody::NoMemory)?);
+        let whole = timeout(self.within, collect(body, self.bytes_max, memory))
             .await
             .map_err(|_| NoBody::TooSlow)??;
-        Ok(Whole { bytes, _memory: memory })
+        line.read();
+        Ok(whole)
     }
 }
 
-async fn collect(mut body: Incoming, bytes_max: usize, first: usize) -> Result<Bytes, NoBody> {
+async fn collect(mut body: Incoming, bytes_max: usize, mut memory: Share) -> Result<Whole, NoBody> {
+    let declared = body.size_hint().exact().and_then(|exact| usize::try_from(exact).ok());
+    let first = declared.unwrap_or(bytes_max).min(FIRST_BYTES_MAX);
     let mut whole: Option<BytesMut> = None;
     let mut only = Bytes::new();
     while let Some(frame) = body.frame().await {
@@ -90,6 +105,7 @@ async fn collect(mut body: Incoming, bytes_max: usize, first: usize) -> Result<B
         if data.len() > bytes_max - have {
             return Err(NoBody::TooLarge);
         }
+        memory.cover(have + data.len())?;
         // Most bodies come in one piece, which is then not copied.
         if have == 0 {
             only = data;
@@ -102,5 +118,5 @@ async fn collect(mut body: Incoming, bytes_max: usize, first: usize) -> Result<B
         });
         whole.extend_from_slice(&data);
     }
-    Ok(whole.map_or(only, BytesMut::freeze))
+    Ok(Whole { bytes: whole.map_or(only, BytesMut::freeze), memory })
 }

@@ -3,92 +3,116 @@
 //! It must never answer 2xx to an event before the inbox said that it is committed, and never
 //! log a body, a header value or a query string.
 
-use std::time::Instant;
+use std::{sync::Arc, time::Instant};
 
 use hyper::{Method, Request, body::Incoming};
 use ichido::{Error, ErrorKind, ReceiveError, Received, Taken};
 use ichido_verify::Headers;
+use tokio::sync::OwnedSemaphorePermit as Place;
 use tracing::{debug, warn};
 
 use super::{
     App,
     answer::{self, Answer},
-    body::NoBody,
+    body::{NoBody, Share, Whole},
+    line::Line,
+    request_id::RequestId,
 };
-use crate::{log::one_line, metrics::EndpointMetrics};
+use crate::{engine::Ended, log::one_line, metrics::EndpointMetrics};
 
 /// What every path of an endpoint begins with.
 pub(crate) const PREFIX: &str = "/webhooks/";
 
 /// Receives one delivery.
-pub(crate) async fn receive(app: &App, request: Request<Incoming>) -> Answer {
+pub(crate) async fn receive(
+    app: &App,
+    line: &Line,
+    id: RequestId,
+    request: Request<Incoming>,
+) -> Answer {
     let name = &request.uri().path()[PREFIX.len()..];
     let Some(metrics) = app.metrics.endpoint(name) else { return answer::not_found() };
     if request.method() != Method::POST {
         return answer::method_not_allowed("POST");
     }
-    let Ok(_place) = app.requests.try_acquire() else {
-        return refused(app, metrics, "too_many_requests");
-    };
     let (head, body) = request.into_parts();
-    let body = match app.bodies.read(body).await {
+    let Whole { bytes: body, memory } = match app.bodies.read(body, line).await {
         Ok(body) => body,
         Err(NoBody::NoMemory) => return refused(app, metrics, "too_many_bytes"),
         Err(NoBody::TooLarge) => return answer::too_large(),
         Err(NoBody::TooSlow) => return answer::too_slow(),
         Err(NoBody::BrokenOff) => return answer::broken_off(),
     };
-    let name = &head.uri.path()[PREFIX.len()..];
+    // After the body, so that a slow sender has no place among those that are served.
+    let Ok(place) = app.requests.clone().try_acquire_owned() else {
+        return refused(app, metrics, "too_many_requests");
+    };
     let delivery = ichido_verify::Request {
         method: head.method.as_str().to_owned(),
         url: head.uri.to_string(),
         headers: head.headers.iter().map(|(n, v)| (n.as_str(), v.as_bytes())).collect::<Headers>(),
-        body: body.bytes.clone(),
+        body,
     };
-    let began = Instant::now();
-    match app.engine.receive(name, delivery).await {
+    let ended = watch_the_end(id, metrics.clone(), (place, memory));
+    match app.engine.receive(&metrics.name, delivery, ended).await {
         Ok(Received::Handshake(handshake)) => {
-            debug!(endpoint = name, "handshake answered");
+            debug!(request = %id, endpoint = metrics.name, "handshake answered");
             answer::handshake(handshake)
         }
-        Ok(received) => {
-            if let Received::Events(taken) = &received {
-                metrics.taken(taken, began.elapsed());
-                for event in taken {
-                    tell(name, event);
-                }
-            }
-            answer::taken(&received)
-        }
-        Err(error) => not_taken(app, metrics, name, &error),
+        Ok(received) => answer::taken(&received),
+        Err(error) => not_taken(app, metrics, id, &error),
     }
+}
+
+/// Counts and tells what was committed, whether or not anybody still waits for the answer, and
+/// holds what the delivery occupies until then.
+fn watch_the_end(id: RequestId, metrics: Arc<EndpointMetrics>, held: (Place, Share)) -> Ended {
+    let began = Instant::now();
+    Box::new(move |result| {
+        if let Ok(taken) = result {
+            metrics.taken(taken, began.elapsed());
+            for event in taken {
+                tell(id, &metrics.name, event);
+            }
+        }
+        drop(held);
+    })
 }
 
 /// One line an event; loud only where a human may have to look.
-fn tell(endpoint: &str, event: &Taken) {
+fn tell(request: RequestId, endpoint: &str, event: &Taken) {
     let (receipt, outcome) = (event.receipt, event.outcome.as_str());
     if event.conflict {
-        warn!(endpoint, %receipt, "conflict: same event id, other content; the first one wins");
+        warn!(
+            %request, endpoint, %receipt,
+            "conflict: same event id, other content; the first one wins"
+        );
     }
     if let Some(error) = &event.error {
         let error = &*one_line(error);
-        warn!(endpoint, %receipt, outcome, error, "not processed; the event is kept");
+        warn!(%request, endpoint, %receipt, outcome, error, "not processed; the event is kept");
     } else {
-        debug!(endpoint, %receipt, outcome, "received");
+        debug!(%request, endpoint, %receipt, outcome, "received");
     }
 }
 
-fn not_taken(app: &App, metrics: &EndpointMetrics, name: &str, error: &ReceiveError) -> Answer {
+fn not_taken(
+    app: &App,
+    metrics: &EndpointMetrics,
+    request: RequestId,
+    error: &ReceiveError,
+) -> Answer {
+    let endpoint = &*metrics.name;
     match error {
         ReceiveError::UnknownEndpoint => answer::not_found(),
         ReceiveError::Rejected { reason, status } => {
             metrics.rejected(*reason);
-            warn!(endpoint = name, reason = reason.as_str(), "rejected: {reason}");
+            warn!(%request, endpoint, reason = reason.as_str(), "rejected: {reason}");
             answer::rejected(*status)
         }
         ReceiveError::Store(error) => {
             metrics.failed(error.kind().as_str());
-            log_failure(name, error);
+            log_failure(request, endpoint, error);
             match error.kind() {
                 ErrorKind::RepeatedBody => answer::rejected(400),
                 ErrorKind::Handler | ErrorKind::Data => answer::failed(),
@@ -98,13 +122,13 @@ fn not_taken(app: &App, metrics: &EndpointMetrics, name: &str, error: &ReceiveEr
     }
 }
 
-fn log_failure(endpoint: &str, error: &Error) {
+fn log_failure(request: RequestId, endpoint: &str, error: &Error) {
     let text = error.to_string();
     let (kind, error) = (error.kind().as_str(), &*one_line(&text));
     if kind == ErrorKind::RepeatedBody.as_str() {
-        warn!(endpoint, kind, error, "rejected");
+        warn!(%request, endpoint, kind, error, "rejected");
     } else {
-        warn!(endpoint, kind, error, "not taken; the sender will try again");
+        warn!(%request, endpoint, kind, error, "not taken; the sender will try again");
     }
 }
 

@@ -106,10 +106,7 @@ impl Site {
             }
         });
         let mut server = Server { child, log, address: ([127, 0, 0, 1], 0).into() };
-        let text = server.wait_for("listening on http://");
-        let at = text.find("listening on http://").expect("waited for") + 20;
-        let address = text[at..].lines().next().expect("a line");
-        server.address = address.parse().expect("an address");
+        server.address = server.says_it_is_on("listening on http");
         server
     }
 }
@@ -125,6 +122,19 @@ impl Server {
     /// Everything that was logged so far.
     pub(crate) fn log(&self) -> String {
         self.log.lock().expect("not poisoned").clone()
+    }
+
+    /// Where its health listener is.
+    pub(crate) fn health(&self) -> SocketAddr {
+        self.says_it_is_on("health and metrics on http")
+    }
+
+    /// The address in the log's line with `text`, which ends within its URL's scheme.
+    fn says_it_is_on(&self, text: &str) -> SocketAddr {
+        let log = self.wait_for(text);
+        let (_, url) = log.split_once(text).expect("waited for");
+        let (_, address) = url.split_once("://").expect("a URL");
+        address.lines().next().expect("a line").parse().expect("an address")
     }
 
     /// The log, as soon as it holds `text`.
@@ -174,12 +184,27 @@ impl Server {
         self.child.wait().expect("ends");
     }
 
+    /// Its process id.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Sends it a signal, such as `TERM`.
+    pub(crate) fn signal(&self, name: &str) {
+        let (name, id) = (format!("-{name}"), self.id().to_string());
+        let sent = Command::new("kill").args([name, id]).status().expect("kill runs");
+        assert!(sent.success());
+    }
+
+    /// Waits for its end and gives the exit code.
+    pub(crate) fn exit_code(&mut self) -> Option<i32> {
+        self.child.wait().expect("ends").code()
+    }
+
     /// Sends SIGTERM and gives the exit code.
     pub(crate) fn terminate(&mut self) -> Option<i32> {
-        let id = self.child.id().to_string();
-        let sent = Command::new("kill").args(["-TERM", &id]).status().expect("kill runs");
-        assert!(sent.success());
-        self.child.wait().expect("ends").code()
+        self.signal("TERM");
+        self.exit_code()
     }
 }
 
@@ -190,7 +215,7 @@ impl Drop for Server {
     }
 }
 
-/// An answer, its headers with the date left out.
+/// An answer, its headers without those that differ each time: date and request id.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
@@ -203,7 +228,8 @@ impl Answer {
         let (head, body) = text.split_once("\r\n\r\n").expect("a whole head");
         let mut lines = head.lines();
         let status = lines.next().and_then(|line| line.split(' ').nth(1)).expect("a status");
-        let headers = lines.filter(|line| !line.starts_with("date:")).map(str::to_owned);
+        let differs = |line: &&str| line.starts_with("date:") || line.starts_with("x-request-id:");
+        let headers = lines.filter(|line| !differs(line)).map(str::to_owned);
         Self {
             status: status.parse().expect("a number"),
             headers: headers.collect(),

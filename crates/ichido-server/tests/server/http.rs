@@ -59,6 +59,25 @@ fn ready_says_503_and_live_200_while_the_database_is_away() {
 }
 
 #[test]
+fn a_health_listener_of_its_own_answers_nothing_else_and_the_other_no_health() {
+    let config = format!(
+        "health.listen = \"127.0.0.1:0\"\n[database]\nurl = \"{AWAY}\"\n\
+         [endpoint.billing]\nprovider = \"stripe\"\nsecrets = [\"env:SECRET\"]\n"
+    );
+    let site = Site::new(&config);
+    let mut server = site.serve();
+    for path in ["/livez", "/readyz", "/metrics"] {
+        assert_eq!(server.send("GET", path, &[], "").status, 404, "{path}");
+    }
+    assert_eq!(server.send("POST", "/webhooks/billing", &[], EVENT).status, 400);
+    server.address = server.health();
+    assert_eq!(server.send("GET", "/livez", &[], "").status, 200);
+    assert!(server.send("GET", "/readyz", &[], "").body.contains("onnect"));
+    assert!(server.send("GET", "/metrics", &[], "").body.contains("ichido_rejected_total"));
+    assert_eq!(server.send("POST", "/webhooks/billing", &[], EVENT).status, 404);
+}
+
+#[test]
 fn an_unknown_endpoint_or_path_is_404() {
     let server = site().serve();
     for path in ["/webhooks/other", "/webhooks/", "/webhooks/billing/x", "/", "/webhooks/..%2f"] {
