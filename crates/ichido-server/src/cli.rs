@@ -5,6 +5,7 @@
 mod audit;
 mod config;
 pub(crate) mod demo;
+mod health;
 mod migrate;
 pub(crate) mod send;
 mod serve;
@@ -71,6 +72,8 @@ enum Command {
     Send(Box<send::Args>),
     /// Show what waits, what needs review and what came in
     Stats(stats::Args),
+    /// Ask the running server whether it is ready; exit code 1 when it is not
+    Health(health::Args),
     /// Check the invariants in the database; exit code 1 when one is broken
     Audit(audit::Args),
     /// Play a burst of events on an embedded database and count what became of them
@@ -86,6 +89,7 @@ impl Cli {
             Command::Config(args) => config::run(&args),
             Command::Send(args) => send::run(&args).await,
             Command::Stats(args) => stats::run(args).await,
+            Command::Health(args) => health::run(args).await,
             Command::Audit(args) => audit::run(args).await,
             Command::Demo(args) => demo::run(args).await,
         }
