@@ -1,45 +1,53 @@
-//! The command line: one subcommand a file below, and the options that all of them share.
+//! The command line: one subcommand a file below, and the options that several of them share.
 //!
 //! It must never hold logic that another command or a test would want; that lives beside it.
 
 mod audit;
 mod config;
 pub(crate) mod demo;
+mod health;
 mod migrate;
 pub(crate) mod send;
 mod serve;
 mod stats;
 
-use std::{net::SocketAddr, path::PathBuf, process::ExitCode};
+use std::{path::PathBuf, process::ExitCode};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// Where a newcomer may begin.
+const EXAMPLES: &str = "\
+Examples:
+  ichido demo                                  # see it work, nothing needed
+  ichido config default > ichido.toml          # every setting, explained
+  ichido config check                          # what cannot work, and its fix
+  ichido serve
+
+`ichido help COMMAND` has an example for each command.";
 
 /// A transactional inbox for webhooks: every verified event takes effect once, in your
 /// database, in your transaction.
 #[derive(Debug, Parser)]
-#[command(name = "ichido", version, propagate_version = true)]
+#[command(name = "ichido", version, after_help = EXAMPLES)]
 pub(crate) struct Cli {
-    #[command(flatten)]
-    global: Global,
     #[command(subcommand)]
     command: Command,
 }
 
-/// Options of every command. They win over the environment, which wins over the file.
+/// Where the configuration is: an option of every command that reads it.
 #[derive(Debug, Clone, Default, Args)]
-pub(crate) struct Global {
-    /// Configuration file (TOML); without one, defaults and the environment hold
-    #[arg(long, global = true, value_name = "FILE", env = "ICHIDO_CONFIG")]
+pub(crate) struct ConfigFile {
+    /// Configuration file (TOML) [default: ichido.toml of the current directory, where there is one]
+    #[arg(long, value_name = "FILE", env = "ICHIDO_CONFIG")]
     pub(crate) config: Option<PathBuf>,
-    /// Address to receive webhooks on; port 0 takes a free one
-    #[arg(long, global = true, value_name = "ADDR")]
-    pub(crate) listen: Option<SocketAddr>,
+}
+
+/// The form of a result: an option of every command that has one.
+#[derive(Debug, Clone, Copy, Default, Args)]
+pub(crate) struct Form {
     /// Print the result as JSON
-    #[arg(long, global = true)]
+    #[arg(long)]
     pub(crate) json: bool,
-    /// Form of log lines on standard error
-    #[arg(long, global = true, value_name = "FORMAT")]
-    pub(crate) log_format: Option<LogFormat>,
 }
 
 /// The form of log lines.
@@ -64,6 +72,8 @@ enum Command {
     Send(Box<send::Args>),
     /// Show what waits, what needs review and what came in
     Stats(stats::Args),
+    /// Ask the running server whether it is ready; exit code 1 when it is not
+    Health(health::Args),
     /// Check the invariants in the database; exit code 1 when one is broken
     Audit(audit::Args),
     /// Play a burst of events on an embedded database and count what became of them
@@ -73,15 +83,15 @@ enum Command {
 impl Cli {
     /// Runs the command. An `Err` is a failure to be told to a person.
     pub(crate) async fn run(self) -> anyhow::Result<ExitCode> {
-        let global = &self.global;
         match self.command {
-            Command::Serve(args) => serve::run(args, global).await,
-            Command::Migrate(args) => migrate::run(args, global).await,
-            Command::Config(args) => config::run(&args, global),
-            Command::Send(args) => send::run(&args, global).await,
-            Command::Stats(args) => stats::run(args, global).await,
-            Command::Audit(args) => audit::run(args, global).await,
-            Command::Demo(args) => demo::run(args, global).await,
+            Command::Serve(args) => serve::run(args).await,
+            Command::Migrate(args) => migrate::run(args).await,
+            Command::Config(args) => config::run(&args),
+            Command::Send(args) => send::run(&args).await,
+            Command::Stats(args) => stats::run(args).await,
+            Command::Health(args) => health::run(args).await,
+            Command::Audit(args) => audit::run(args).await,
+            Command::Demo(args) => demo::run(args).await,
         }
     }
 }
@@ -93,5 +103,32 @@ mod tests {
     #[test]
     fn the_command_line_is_well_formed() {
         super::Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn the_help_of_every_command_has_an_example_that_parses() {
+        let all = super::Cli::command();
+        for command in all.get_subcommands() {
+            let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            let examples: Vec<_> =
+                help.lines().filter_map(|line| line.trim().strip_prefix("ichido ")).collect();
+            assert!(!examples.is_empty(), "{}: no example", command.get_name());
+            for example in examples {
+                let words = example.split(" #").next().unwrap_or_default().split_whitespace();
+                let parsed = all.clone().try_get_matches_from(["ichido"].into_iter().chain(words));
+                assert!(parsed.is_ok(), "ichido {example}: {parsed:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_command_has_only_the_options_that_it_uses() {
+        for (command, option) in
+            [("send", "--listen"), ("stats", "--log-format"), ("demo", "--config")]
+        {
+            let parsed = super::Cli::command().try_get_matches_from(["ichido", command, option]);
+            let refused = parsed.expect_err("refused").kind();
+            assert_eq!(refused, clap::error::ErrorKind::UnknownArgument, "{command} {option}");
+        }
     }
 }

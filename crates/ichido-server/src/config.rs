@@ -4,6 +4,7 @@
 //! It must never hold a secret: only where one is. Secrets are read when an endpoint is built.
 
 pub(crate) mod endpoint;
+mod environment;
 pub(crate) mod load;
 pub(crate) mod networks;
 pub(crate) mod secret;

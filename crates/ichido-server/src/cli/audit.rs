@@ -2,19 +2,30 @@
 
 use std::process::ExitCode;
 
-use super::Global;
-use crate::{config::load, engine, output};
+use super::{ConfigFile, Form};
+use crate::{
+    config::load::{self, Flags},
+    engine, output,
+};
 
 /// Options of `audit`.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Args {}
+#[command(after_help = "\
+Example:
+  ichido audit --config ichido.toml")]
+pub(crate) struct Args {
+    #[command(flatten)]
+    file: ConfigFile,
+    #[command(flatten)]
+    form: Form,
+}
 
 /// Runs the command; exit code 1 when an invariant is broken.
-pub(crate) async fn run(_args: Args, global: &Global) -> anyhow::Result<ExitCode> {
-    let reader = engine::reader(&load::load(global)?.config).await?;
+pub(crate) async fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let reader = engine::reader(&load::load(&args.file, &Flags::default())?.config).await?;
     let findings = reader.audit().await?;
     reader.close().await;
-    if global.json {
+    if args.form.json {
         output::json(&findings)?;
     } else if findings.is_empty() {
         output::line("every invariant holds")?;

@@ -4,37 +4,55 @@ use std::process::ExitCode;
 
 use clap::Subcommand;
 
-use super::Global;
+use super::{ConfigFile, Form};
 use crate::{
-    config::{DEFAULTS, load, show},
+    config::{
+        DEFAULTS,
+        load::{self, Flags},
+        show,
+    },
     engine, output,
 };
 
 /// Options of `config`.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  ichido config default                        # every setting with its reason
+  ichido config check --config ichido.toml
+  ichido config show --config ichido.toml")]
 pub(crate) struct Args {
     #[command(subcommand)]
     what: What,
 }
 
-#[derive(Debug, Clone, Copy, Subcommand)]
+#[derive(Debug, Clone, Subcommand)]
 enum What {
     /// Load everything, SQL files and secrets included, and print each problem with its fix;
     /// exit code 1 when there is one
-    Check,
+    Check(Of),
     /// Print the effective values and where each came from; secrets are masked
-    Show,
+    Show(Of),
     /// Print the commented default file
     Default,
 }
 
+/// Which configuration, and how to print what is found.
+#[derive(Debug, Clone, clap::Args)]
+struct Of {
+    #[command(flatten)]
+    file: ConfigFile,
+    #[command(flatten)]
+    form: Form,
+}
+
 /// Runs the command.
-pub(crate) fn run(args: &Args, global: &Global) -> anyhow::Result<ExitCode> {
-    match args.what {
-        What::Check => return check(global),
-        What::Show => {
-            let loaded = load::load(global)?;
-            if global.json {
+pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    match &args.what {
+        What::Check(of) => return check(of),
+        What::Show(of) => {
+            let loaded = load::load(&of.file, &Flags::default())?;
+            if of.form.json {
                 output::json(&show::values(&loaded))?;
             } else {
                 output::line(&show::text(&loaded))?;
@@ -45,12 +63,15 @@ pub(crate) fn run(args: &Args, global: &Global) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn check(global: &Global) -> anyhow::Result<ExitCode> {
-    let loaded = load::load(global)?;
+fn check(of: &Of) -> anyhow::Result<ExitCode> {
+    let loaded = load::load(&of.file, &Flags::default())?;
     let problems: Vec<_> =
         engine::problems(&loaded.config).iter().map(ToString::to_string).collect();
     let code = ExitCode::from(u8::from(!problems.is_empty()));
-    if global.json {
+    for name in &loaded.unused {
+        output::note(&format!("warning: {name} is no setting and is not used"));
+    }
+    if of.form.json {
         output::json(&serde_json::json!({ "problems": problems }))?;
         return Ok(code);
     }

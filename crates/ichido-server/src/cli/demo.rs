@@ -20,12 +20,18 @@ use anyhow::{Context, bail};
 use tokio::{sync::oneshot, task::JoinHandle};
 
 use self::{play::Played, site::Site, story::Script, verdict::Verdict};
-use super::{Global, send::client::Client};
+use super::{Form, send::client::Client};
 use crate::{config::Config, engine, output, serve::Server};
 
 /// Options of `demo`.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  ichido demo
+  ichido demo --keep --dir play                # its files stay, its server runs on")]
 pub(crate) struct Args {
+    #[command(flatten)]
+    form: Form,
     /// Where to put its files; a new or empty directory [default: a temporary one, removed]
     #[arg(long)]
     dir: Option<PathBuf>,
@@ -40,7 +46,7 @@ const PATIENCE: Duration = Duration::from_mins(2);
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// Runs the command; exit code 1 when anything is off.
-pub(crate) async fn run(args: Args, global: &Global) -> anyhow::Result<ExitCode> {
+pub(crate) async fn run(args: Args) -> anyhow::Result<ExitCode> {
     let site = Site::new(args.dir.as_deref(), args.keep)?;
     let config = site.config()?;
     let server = Running::start(config.clone()).await?;
@@ -54,7 +60,7 @@ pub(crate) async fn run(args: Args, global: &Global) -> anyhow::Result<ExitCode>
         }
         _ = tokio::signal::ctrl_c() => bail!("interrupted"),
     };
-    if global.json {
+    if args.form.json {
         output::json(&verdict)?;
     } else {
         output::line(&verdict.text())?;

@@ -15,11 +15,10 @@ use tokio::task::JoinSet;
 
 pub(crate) use self::options::Args;
 use self::{client::Client, plan::Plan, tally::Tally};
-use super::Global;
 use crate::output;
 
 /// Runs the command; exit code 1 when a delivery was not answered 2xx.
-pub(crate) async fn run(args: &Args, global: &Global) -> anyhow::Result<ExitCode> {
+pub(crate) async fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let plan = Arc::new(Plan::new(args)?);
     let client = Client::new(&args.url, args.timeout.0, args.retry)?;
     let bar = progress(args.count);
@@ -34,7 +33,7 @@ pub(crate) async fn run(args: &Args, global: &Global) -> anyhow::Result<ExitCode
     }
     bar.finish_and_clear();
     let summary = tally.summary(began.elapsed());
-    if global.json {
+    if args.form.json {
         output::json(&summary)?;
     } else {
         output::line(&summary.text())?;

@@ -1,22 +1,47 @@
 //! `ichido serve`: receives until it is told to stop.
 
-use std::process::ExitCode;
+use std::{net::SocketAddr, process::ExitCode};
 
 use anyhow::Context;
 use tokio::signal::unix::{SignalKind, signal};
-use tracing::warn;
+use tracing::{info, warn};
 
-use super::Global;
-use crate::{config::load, log, serve::Server};
+use super::{ConfigFile, LogFormat};
+use crate::{
+    config::load::{self, Flags, Loaded},
+    log,
+    serve::Server,
+};
 
-/// Options of `serve`.
+/// Options of `serve`. They win over the environment, which wins over the file.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Args {}
+#[command(after_help = "\
+Examples:
+  ichido serve --config ichido.toml
+  ichido serve --config ichido.toml --listen 0.0.0.0:8080 --log-format json")]
+pub(crate) struct Args {
+    #[command(flatten)]
+    file: ConfigFile,
+    /// Address to receive webhooks on; port 0 takes a free one
+    #[arg(long, value_name = "ADDR")]
+    listen: Option<SocketAddr>,
+    /// Form of log lines on standard error
+    #[arg(long, value_name = "FORMAT")]
+    log_format: Option<LogFormat>,
+}
 
 /// Serves until SIGTERM or SIGINT; a second one ends it at once.
-pub(crate) async fn run(_args: Args, global: &Global) -> anyhow::Result<ExitCode> {
-    let config = load::load(global)?.config;
+pub(crate) async fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let flags = Flags { listen: args.listen, log_format: args.log_format };
+    let Loaded { config, file, unused, .. } = load::load(&args.file, &flags)?;
     log::init(&config.log)?;
+    match &file {
+        Some(file) => info!("configuration: {}", file.display()),
+        None => info!("no configuration file: defaults and the environment hold"),
+    }
+    for name in unused {
+        warn!("{name} is no setting and was not used: `ichido config default` lists them");
+    }
     let mut terminate = signal(SignalKind::terminate()).context("cannot listen for SIGTERM")?;
     let mut interrupt = signal(SignalKind::interrupt()).context("cannot listen for SIGINT")?;
     let server = Server::bind(config).await?;

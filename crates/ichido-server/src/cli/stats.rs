@@ -4,19 +4,31 @@ use std::process::ExitCode;
 
 use ichido::Stats;
 
-use super::Global;
-use crate::{config::load, engine, output};
+use super::{ConfigFile, Form};
+use crate::{
+    config::load::{self, Flags},
+    engine, output,
+};
 
 /// Options of `stats`.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Args {}
+#[command(after_help = "\
+Examples:
+  ichido stats --config ichido.toml
+  ichido stats --config ichido.toml --json")]
+pub(crate) struct Args {
+    #[command(flatten)]
+    file: ConfigFile,
+    #[command(flatten)]
+    form: Form,
+}
 
 /// Runs the command.
-pub(crate) async fn run(_args: Args, global: &Global) -> anyhow::Result<ExitCode> {
-    let reader = engine::reader(&load::load(global)?.config).await?;
+pub(crate) async fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let reader = engine::reader(&load::load(&args.file, &Flags::default())?.config).await?;
     let stats = reader.stats().await?;
     reader.close().await;
-    if global.json {
+    if args.form.json {
         output::json(&stats)?;
     } else {
         output::line(&text(&stats))?;

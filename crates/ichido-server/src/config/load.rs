@@ -6,6 +6,7 @@
 use std::{
     collections::BTreeMap,
     env, fmt, fs,
+    net::SocketAddr,
     path::{Path, PathBuf},
 };
 
@@ -13,8 +14,8 @@ use anyhow::{Context, anyhow, bail};
 use serde::Deserialize;
 use toml::{Table, Value};
 
-use super::{Config, DEFAULTS, secret::without_password};
-use crate::cli::{Global, LogFormat};
+use super::{Config, DEFAULTS, environment, secret::without_password};
+use crate::cli::{ConfigFile, LogFormat};
 
 /// Where a value came from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,49 +37,75 @@ impl fmt::Display for Source {
     }
 }
 
+/// The file that is read when none is named.
+const HERE: &str = "ichido.toml";
+
 /// The configuration and the layers it was made of.
 #[derive(Debug)]
 pub(crate) struct Loaded {
     pub(crate) config: Config,
+    /// The file that was read, if any.
+    pub(crate) file: Option<PathBuf>,
     /// The merged values, as they will be shown.
     pub(crate) table: Table,
     /// What is not in it is a default.
     pub(crate) sources: BTreeMap<KeyPath, Source>,
+    /// Variables with our prefix that mean nothing to us: typing errors, perhaps.
+    pub(crate) unused: Vec<String>,
 }
 
 /// The keys that lead to a value. Not one string: a key may hold a dot (`"invoice.paid"`).
 pub(crate) type KeyPath = Vec<String>;
 
+/// Values from the command line. They win over everything else.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Flags {
+    pub(crate) listen: Option<SocketAddr>,
+    pub(crate) log_format: Option<LogFormat>,
+}
+
 /// Loads everything but secrets and SQL files.
-pub(crate) fn load(global: &Global) -> anyhow::Result<Loaded> {
+pub(crate) fn load(file: &ConfigFile, flags: &Flags) -> anyhow::Result<Loaded> {
     let vars = env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
-    load_with(global, vars.collect())
+    load_with(file, flags, vars.collect())
 }
 
 /// [`load`] with the environment as an argument.
-fn load_with(global: &Global, vars: BTreeMap<String, String>) -> anyhow::Result<Loaded> {
+fn load_with(
+    file: &ConfigFile,
+    flags: &Flags,
+    vars: BTreeMap<String, String>,
+) -> anyhow::Result<Loaded> {
     let mut layers = Layers {
         table: DEFAULTS.parse().expect("the embedded default is TOML; a test reads it"),
         sources: BTreeMap::new(),
     };
     let mut base = PathBuf::new();
-    if let Some(path) = &global.config {
-        let file = read(path)?;
+    let file = file_of(file);
+    if let Some(path) = &file {
+        let values = read(path)?;
         base = path.parent().map(Path::to_owned).unwrap_or_default();
-        layers.merge(&[], file, &Source::File(path.clone()));
+        layers.merge(&[], values, &Source::File(path.clone()));
     }
-    layers.environment(vars)?;
-    layers.flags(global);
+    let unused = layers.environment(vars)?;
+    layers.flags(flags);
     let mut config = Config::deserialize(Value::Table(layers.table.clone()))
         .map_err(|error| anyhow!("{}", one_line(&error.to_string())))
-        .with_context(|| match &global.config {
+        .with_context(|| match &file {
             Some(path) => format!("configuration {}", path.display()),
             None => "configuration".into(),
         })?;
     config.base = base;
     refuse_password_in_file(&layers)?;
-    Ok(Loaded { config, table: layers.table, sources: layers.sources })
+    Ok(Loaded { config, file, table: layers.table, sources: layers.sources, unused })
+}
+
+/// The file that was named, else the one in the current directory, where there is one.
+fn file_of(named: &ConfigFile) -> Option<PathBuf> {
+    // Empty is how a variable is unset where it cannot be removed.
+    let named = named.config.clone().filter(|path| !path.as_os_str().is_empty());
+    named.or_else(|| Some(PathBuf::from(HERE)).filter(|path| path.exists()))
 }
 
 fn read(path: &Path) -> anyhow::Result<Table> {
@@ -123,8 +150,9 @@ impl Layers {
         self.sources.insert(path, source);
     }
 
-    /// Every scalar of the default has a variable; its type is the default's.
-    fn environment(&mut self, mut vars: BTreeMap<String, String>) -> anyhow::Result<()> {
+    /// Every scalar of the default has a variable; its type is the default's. Gives the names of
+    /// variables that look like ours and are not.
+    fn environment(&mut self, mut vars: BTreeMap<String, String>) -> anyhow::Result<Vec<String>> {
         let defaults: Table = DEFAULTS.parse().expect("as above");
         for (path, default) in scalars(&defaults) {
             let name = format!("ICHIDO_{}", path.join("_").to_ascii_uppercase());
@@ -145,20 +173,19 @@ impl Layers {
             let url = from_here(self.table["database"]["url"].as_str().unwrap_or_default());
             self.put(key(["database", "url"]), Value::String(url), source.clone());
         }
-        for name in vars.keys().filter(|name| name.starts_with("ICHIDO_")) {
-            if name != "ICHIDO_CONFIG" && misspelt(name, &defaults) {
-                bail!("{name} is no setting: `ichido config default` lists them");
-            }
+        let unused = environment::unused(vars.into_keys(), &self.table);
+        if let Some(name) = unused.iter().find(|name| environment::misspelt(name, &defaults)) {
+            bail!("{name} is no setting: `ichido config default` lists them");
         }
-        Ok(())
+        Ok(unused)
     }
 
-    fn flags(&mut self, global: &Global) {
-        if let Some(listen) = global.listen {
+    fn flags(&mut self, flags: &Flags) {
+        if let Some(listen) = flags.listen {
             let value = Value::String(listen.to_string());
             self.put(key(["listen"]), value, Source::Flag("--listen"));
         }
-        if let Some(format) = global.log_format {
+        if let Some(format) = flags.log_format {
             let value = match format {
                 LogFormat::Text => "text",
                 LogFormat::Json => "json",
@@ -167,14 +194,6 @@ impl Layers {
             self.put(key(["log", "format"]), value, Source::Flag("--log-format"));
         }
     }
-}
-
-/// True for a variable that begins like one of our sections: a typing error. Other variables
-/// with our prefix may be somebody's secrets.
-fn misspelt(name: &str, defaults: &Table) -> bool {
-    let sections = defaults.iter().filter(|(_, value)| value.is_table()).map(|(key, _)| key);
-    let rest = &name["ICHIDO_".len()..];
-    sections.into_iter().any(|section| rest.starts_with(&format!("{}_", section.to_uppercase())))
 }
 
 /// A file named in the environment is relative to where the command was started, not to the

@@ -9,15 +9,16 @@ fn loaded(file: &str, vars: &[(&str, &str)]) -> Result<Loaded, String> {
     let dir = tempfile::tempdir().expect("a directory");
     let path = dir.path().join("ichido.toml");
     fs::write(&path, file).expect("a file");
-    let global = Global { config: Some(path), ..Global::default() };
+    let file = ConfigFile { config: Some(path) };
     let vars: BTreeMap<_, _> =
         vars.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-    load_with(&global, vars).map_err(|error| format!("{error:#}"))
+    load_with(&file, &Flags::default(), vars).map_err(|error| format!("{error:#}"))
 }
 
 #[test]
 fn the_default_is_complete_and_without_contradictions() {
-    let loaded = load_with(&Global::default(), BTreeMap::new()).expect("the default");
+    let loaded =
+        load_with(&ConfigFile::default(), &Flags::default(), BTreeMap::new()).expect("the default");
     assert_eq!(loaded.config.problems(), [""; 0]);
 }
 

@@ -66,7 +66,6 @@ impl Site {
         let mut command = Command::new(PathBuf::from(env!("CARGO_BIN_EXE_ichido")));
         command.env_remove("DATABASE_URL").env_remove("ICHIDO_CONFIG");
         command.current_dir(self.dir.path()).env("SECRET", SECRET).args(args);
-        command.args(["--config", "ichido.toml"]);
         command.envs(self.database.iter().map(|url| ("DATABASE_URL", url)));
         command
     }

@@ -83,3 +83,12 @@ fn the_default_file_is_a_good_configuration() {
     let (code, text) = Site::new(&text).run(&["config", "check"]);
     assert_eq!(code, Some(0), "{text}");
 }
+
+#[test]
+fn the_first_log_line_names_the_file_that_was_found_and_a_misspelt_variable_is_warned_about() {
+    let site = site(GOOD);
+    let (_, text) = site.run_with(&["config", "check"], ("ICHIDO_LISTN", "127.0.0.1:1"));
+    assert!(text.contains("ICHIDO_LISTN"), "{text}");
+    let log = site.serve().log();
+    assert!(log.lines().next().is_some_and(|line| line.contains("ichido.toml")), "{log}");
+}

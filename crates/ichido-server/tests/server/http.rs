@@ -160,3 +160,22 @@ fn sigterm_ends_the_server_with_exit_code_0() {
     assert_eq!(server.terminate(), Some(0));
     assert!(server.wait_for("stopped").contains("stopping"));
 }
+
+#[test]
+fn health_asks_the_running_server_and_tells_its_reason() {
+    let site = site();
+    let server = site.serve();
+    let listen = server.address.to_string();
+    let health = |options: &[&str]| {
+        site.run_with(&[&["health"], options].concat(), ("ICHIDO_LISTEN", &listen))
+    };
+    let (code, text) = health(&["--live"]);
+    assert_eq!((code, text.as_str()), (Some(0), "ok\n"));
+    let (code, text) = health(&[]);
+    assert_eq!(code, Some(1), "{text}");
+    assert!(text.contains("/readyz: 503: ") && text.contains("onnect"), "{text}");
+    drop(server);
+    let (code, text) = health(&["--live"]);
+    assert_eq!(code, Some(1), "{text}");
+    assert!(text.contains("no server answers there"), "{text}");
+}

@@ -14,8 +14,12 @@ use anyhow::{Context, bail};
 use tempfile::TempDir;
 
 use crate::{
-    cli::Global,
-    config::{Config, load, secret::DatabaseUrl},
+    cli::ConfigFile,
+    config::{
+        Config,
+        load::{self, Flags},
+        secret::DatabaseUrl,
+    },
 };
 
 /// The endpoint that is played on.
@@ -100,12 +104,9 @@ impl Site {
     /// The example's configuration, on a free port of 127.0.0.1 and on its own file, whatever
     /// the environment says.
     pub(super) fn config(&self) -> anyhow::Result<Config> {
-        let global = Global {
-            config: Some(self.folder.join("ichido.toml")),
-            listen: Some(([127, 0, 0, 1], 0).into()),
-            ..Global::default()
-        };
-        let mut config = load::load(&global)?.config;
+        let file = ConfigFile { config: Some(self.folder.join("ichido.toml")) };
+        let flags = Flags { listen: Some(([127, 0, 0, 1], 0).into()), log_format: None };
+        let mut config = load::load(&file, &flags)?.config;
         let url = format!("sqlite:{DATABASE}");
         config.database.url = DatabaseUrl::try_from(url).map_err(anyhow::Error::msg)?;
         Ok(config)

@@ -10,14 +10,23 @@ use std::{
 
 use clap::value_parser;
 
-use crate::config::{secret::SecretRef, span::Span};
+use crate::{
+    cli::Form,
+    config::{secret::SecretRef, span::Span},
+};
 
 /// Where `serve` receives for the billing example.
 const DEFAULT_URL: &str = "http://127.0.0.1:8080/webhooks/billing";
 
 /// Options of `send`.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  ichido send                                  # one event to the billing example
+  ichido send --count 1000 --duplicate-percent 30")]
 pub(crate) struct Args {
+    #[command(flatten)]
+    pub(super) form: Form,
     /// Where to post
     #[arg(long, default_value = DEFAULT_URL)]
     pub(super) url: hyper::Uri,
