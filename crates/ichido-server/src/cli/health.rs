@@ -19,7 +19,7 @@ use tokio::{net::TcpStream, time::timeout};
 use super::ConfigFile;
 use crate::{
     config::{
-        AdminListen, Config,
+        Config, HealthListen, TlsListeners,
         load::{self, Flags},
     },
     output,
@@ -63,11 +63,19 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<ExitCode> {
 
 /// Where the server of this configuration answers, seen from its own machine.
 fn address(config: &Config) -> anyhow::Result<SocketAddr> {
-    let (listen, setting) = match config.admin.listen {
-        AdminListen::Auto => (config.listen, "listen"),
-        AdminListen::Own(address) => (address, "admin.listen"),
-        AdminListen::Off => bail!("admin.listen is \"off\": set it to \"auto\" or an address"),
+    let (listen, setting) = match config.health.listen {
+        HealthListen::Auto => (config.listen, "listen"),
+        HealthListen::Own(address) => (address, "health.listen"),
+        HealthListen::Off => bail!("health.listen is \"off\": set it to \"auto\" or an address"),
     };
+    // A certificate is for the public name, not for this machine's.
+    let all = config.tls.listeners == TlsListeners::All || setting == "listen";
+    if !config.tls.cert.as_os_str().is_empty() && all {
+        bail!(
+            "{setting} speaks TLS: give health.listen an address of its own, and leave \
+             tls.listeners at \"webhooks\""
+        );
+    }
     if listen.port() == 0 {
         bail!("{setting} has port 0, so nobody knows where it is: set a port");
     }
