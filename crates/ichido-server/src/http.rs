@@ -7,6 +7,7 @@
 
 mod answer;
 mod body;
+mod clock;
 mod connection;
 mod framing;
 mod health;
@@ -22,7 +23,10 @@ use std::sync::Arc;
 use hyper::{Request, body::Incoming};
 use tokio::sync::{Semaphore, watch};
 
-use self::{answer::Answer, body::Bodies, health::Readiness, line::Line, request_id::RequestId};
+use self::{
+    answer::Answer, body::Bodies, clock::Clock, health::Readiness, line::Line,
+    request_id::RequestId,
+};
 pub(crate) use self::{health::first_check, listener::serve};
 use crate::{config::Limits, engine::Engine, metrics::Metrics, tls::Tls};
 
@@ -36,6 +40,7 @@ pub(crate) struct App {
     /// True once nothing may take longer.
     cut_short: watch::Sender<bool>,
     readiness: Readiness,
+    clock: Clock,
 }
 
 /// What a listener answers, and how it speaks.
@@ -69,6 +74,7 @@ impl App {
         let endpoints = engine.endpoints();
         Self {
             metrics: Metrics::new(endpoints.iter().map(|spec| &spec.name)),
+            clock: Clock::new(endpoints.iter().map(|spec| &spec.name)),
             bodies: Bodies::new(&limits),
             requests: Arc::new(Semaphore::new(limits.requests_max)),
             cut_short: watch::Sender::new(false),
@@ -107,7 +113,7 @@ impl App {
 
     async fn answer(&self, line: &Line, face: &Face, request: Request<Incoming>) -> Answer {
         let id = RequestId::new();
-        self.metrics.in_flight.inc();
+        self.metrics.edge.in_flight.inc();
         let in_flight = Leave(self);
         let mut cut_short = self.cut_short.subscribe();
         let mut answer = tokio::select! {
@@ -148,6 +154,6 @@ struct Leave<'a>(&'a App);
 
 impl Drop for Leave<'_> {
     fn drop(&mut self) {
-        self.0.metrics.in_flight.dec();
+        self.0.metrics.edge.in_flight.dec();
     }
 }

@@ -3,6 +3,8 @@
 //!
 //! It must never take a label from a request: a stranger could make one a request.
 
+mod edge;
+
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use ichido::{Outcome, Taken};
@@ -17,6 +19,8 @@ use prometheus_client::{
     },
     registry::Registry,
 };
+
+pub(crate) use edge::{Edge, Ended};
 
 /// From half a millisecond (a duplicate) to 8 s (the deadline of receive), doubling.
 const LATENCY_BUCKETS: (f64, f64, u16) = (0.0005, 2.0, 15);
@@ -43,62 +47,6 @@ struct ByStatus {
     status: u16,
 }
 
-/// Why we ended a connection.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Ended {
-    /// No TLS handshake in time.
-    HandshakeTimeout,
-    /// No TLS, or none that both sides can.
-    HandshakeFailed,
-    /// A head did not come whole in time.
-    HeaderTimeout,
-    /// No further request came.
-    IdleTimeout,
-    /// The client did not take its answer.
-    WriteTimeout,
-    /// It waited longest when another needed its place.
-    Crowded,
-    /// Its peer had as many as one may have.
-    PeerFull,
-    /// It did not speak HTTP/1.1.
-    Malformed,
-    /// It went on sending after its last answer.
-    Lingered,
-}
-
-impl Ended {
-    const ALL: [Self; 9] = [
-        Self::HandshakeTimeout,
-        Self::HandshakeFailed,
-        Self::HeaderTimeout,
-        Self::IdleTimeout,
-        Self::WriteTimeout,
-        Self::Crowded,
-        Self::PeerFull,
-        Self::Malformed,
-        Self::Lingered,
-    ];
-
-    fn as_str(self) -> &'static str {
-        match self {
-            Self::HandshakeTimeout => "handshake_timeout",
-            Self::HandshakeFailed => "handshake_failed",
-            Self::HeaderTimeout => "header_timeout",
-            Self::IdleTimeout => "idle_timeout",
-            Self::WriteTimeout => "write_timeout",
-            Self::Crowded => "crowded",
-            Self::PeerFull => "peer_full",
-            Self::Malformed => "malformed",
-            Self::Lingered => "lingered",
-        }
-    }
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct ByEnd {
-    reason: &'static str,
-}
-
 /// The counters of one endpoint, looked up once so that a request only adds.
 #[derive(Debug)]
 pub(crate) struct EndpointMetrics {
@@ -107,6 +55,8 @@ pub(crate) struct EndpointMetrics {
     rejected: HashMap<Rejection, Counter>,
     failed: Family<ByReason, Counter>,
     latency: Histogram,
+    /// How far our clock seems to be ahead, in seconds.
+    pub(crate) clock_off: Gauge,
     /// The endpoint's name.
     pub(crate) name: String,
 }
@@ -117,14 +67,8 @@ pub(crate) struct Metrics {
     registry: Registry,
     requests: Family<ByStatus, Counter>,
     endpoints: HashMap<Arc<str>, Arc<EndpointMetrics>>,
-    /// Requests that are being answered.
-    pub(crate) in_flight: Gauge,
-    /// Open connections, all listeners.
-    pub(crate) connections: Gauge,
-    /// Failures of `accept`.
-    pub(crate) accept_failed: Counter,
-    ended: Family<ByEnd, Counter>,
-    tls_stale: Gauge,
+    /// What happens before a request has an endpoint.
+    pub(crate) edge: Edge,
     ready: Gauge,
 }
 
@@ -142,8 +86,8 @@ impl Metrics {
         let failed = Family::<ByReason, Counter>::default();
         let latency = Family::<ByEndpoint, Histogram>::new_with_constructor(new_latency);
         let requests = Family::<ByStatus, Counter>::default();
-        let (in_flight, connections, ready) =
-            (Gauge::default(), Gauge::default(), Gauge::default());
+        let clock_off = Family::<ByEndpoint, Gauge>::default();
+        let ready = Gauge::default();
         registry.register("events", "Events received, by outcome", events.clone());
         registry.register("conflicts", "Same event key, other content", conflicts.clone());
         registry.register("rejected", "Deliveries not verified, by reason", rejected.clone());
@@ -154,23 +98,10 @@ impl Metrics {
             latency.clone(),
         );
         registry.register("http_requests", "Requests answered, by status", requests.clone());
-        registry.register("http_in_flight", "Requests being answered", in_flight.clone());
-        registry.register("http_connections", "Open connections", connections.clone());
-        let (ended, accept_failed) = (Family::<ByEnd, Counter>::default(), Counter::default());
-        for why in Ended::ALL {
-            drop(ended.get_or_create(&ByEnd { reason: why.as_str() }));
-        }
         registry.register(
-            "http_connections_ended",
-            "Connections that we ended, by reason",
-            ended.clone(),
-        );
-        registry.register("http_accept_failed", "Failures of accept", accept_failed.clone());
-        let tls_stale = Gauge::default();
-        registry.register(
-            "tls_stale",
-            "1 when the files hold no usable certificate",
-            tls_stale.clone(),
+            "clock_off_seconds",
+            "Our clock ahead of signed times, where all are refused for it; else 0",
+            clock_off.clone(),
         );
         registry.register("ready", "1 when /readyz says so", ready.clone());
         let endpoints = endpoints.into_iter().map(|name| {
@@ -189,22 +120,14 @@ impl Metrics {
                 rejected: Rejection::ALL.iter().map(by_reason).collect(),
                 failed: failed.clone(),
                 latency: latency.get_or_create_owned(&here),
+                clock_off: clock_off.get_or_create_owned(&here),
                 name: name.to_string(),
             };
             (name.clone(), Arc::new(metrics))
         });
         let endpoints = endpoints.collect();
-        Self {
-            registry,
-            requests,
-            endpoints,
-            in_flight,
-            connections,
-            accept_failed,
-            ended,
-            tls_stale,
-            ready,
-        }
+        let edge = Edge::new(&mut registry);
+        Self { registry, requests, endpoints, edge, ready }
     }
 
     /// The counters of an endpoint, if it is configured.
@@ -215,16 +138,6 @@ impl Metrics {
     /// Counts an answer.
     pub(crate) fn answered(&self, status: u16) {
         self.requests.get_or_create(&ByStatus { status }).inc();
-    }
-
-    /// Counts a connection that we ended.
-    pub(crate) fn ended(&self, why: Ended) {
-        self.ended.get_or_create(&ByEnd { reason: why.as_str() }).inc();
-    }
-
-    /// Remembers whether the certificate could be renewed.
-    pub(crate) fn tls_renewed(&self, renewed: bool) {
-        self.tls_stale.set(i64::from(!renewed));
     }
 
     /// Remembers what `/readyz` said last.

@@ -131,7 +131,7 @@ impl Renewal {
 
     fn renew(&self, metrics: &Metrics) {
         let read = self.tls.files.read();
-        metrics.tls_renewed(read.is_ok());
+        metrics.edge.tls_renewed(read.is_ok());
         match read {
             Ok(acceptor) => {
                 let current = self.tls.current.write();

@@ -4,6 +4,8 @@
 
 use std::fmt;
 
+use jiff::Timestamp;
+
 /// Why a delivery is not believed.
 #[non_exhaustive]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -80,6 +82,31 @@ impl fmt::Display for Rejection {
 }
 
 impl std::error::Error for Rejection {}
+
+/// A delivery that is not believed.
+#[non_exhaustive]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Refused {
+    /// Why.
+    pub reason: Rejection,
+    /// The time that the sender signed, where the time alone is the reason: the signature was
+    /// good. When it is always about as far away, it is our clock that is wrong.
+    pub signed_at: Option<Timestamp>,
+}
+
+impl From<Rejection> for Refused {
+    fn from(reason: Rejection) -> Self {
+        Self { reason, signed_at: None }
+    }
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.reason.fmt(f)
+    }
+}
+
+impl std::error::Error for Refused {}
 
 /// Why a verifier can't be built. The text names the fix and never a secret.
 #[derive(Debug, Clone, PartialEq, Eq)]

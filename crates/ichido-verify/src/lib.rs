@@ -85,7 +85,7 @@ mod time;
 mod verifier;
 
 pub use catalogue::{catalogue, provider};
-pub use error::{ConfigError, Rejection, SignError};
+pub use error::{ConfigError, Refused, Rejection, SignError};
 pub use event::{
     Answer, Delivery, EVENT_ID_BYTES_MAX, Provenance, UNREADABLE_TYPE, Unreadable, Verdict,
     VerifiedEvent, vouch,

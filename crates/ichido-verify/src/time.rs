@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use crate::Rejection;
 use crate::provider::{TimestampRule, Unit};
+use crate::{Refused, Rejection};
 
 /// Reads a number that consists of digits only, without overflow.
 pub(crate) fn digits(text: &[u8]) -> Option<i64> {
@@ -47,26 +47,27 @@ pub(crate) fn check(
     rule: &TimestampRule,
     tolerance: Duration,
     now: Timestamp,
-) -> Result<(), Rejection> {
-    let signed = parse(text, rule.unit).ok_or(Rejection::MalformedTimestamp)?;
+) -> Result<(), Refused> {
+    let signed_at = parse(text, rule.unit).ok_or(Rejection::MalformedTimestamp)?;
     // Both are cut to the unit: senders do not send the fraction of the second.
     let (signed, now, tolerance) = match rule.unit {
         Unit::Seconds => (
-            i128::from(signed.as_second()),
+            i128::from(signed_at.as_second()),
             i128::from(now.as_second()),
             i128::from(tolerance.as_secs()),
         ),
         Unit::Millis | Unit::Rfc3339 => (
-            i128::from(signed.as_millisecond()),
+            i128::from(signed_at.as_millisecond()),
             i128::from(now.as_millisecond()),
             i128::try_from(tolerance.as_millis()).unwrap_or(i128::MAX),
         ),
     };
-    if now - signed > tolerance {
-        return Err(Rejection::TooOld);
-    }
-    if rule.future_bounded && signed - now > tolerance {
-        return Err(Rejection::TooNew);
-    }
-    Ok(())
+    let reason = if now - signed > tolerance {
+        Rejection::TooOld
+    } else if rule.future_bounded && signed - now > tolerance {
+        Rejection::TooNew
+    } else {
+        return Ok(());
+    };
+    Err(Refused { reason, signed_at: Some(signed_at) })
 }

@@ -13,8 +13,8 @@ use crate::provider::{Part, TimestampSource};
 use crate::read::{Content, Reader};
 use crate::signature::{Claimed, claimed, only};
 use crate::{
-    ConfigError, Delivery, Provider, Rejection, Request, Secret, Settings, Verdict, content, key,
-    time,
+    ConfigError, Delivery, Provider, Refused, Rejection, Request, Secret, Settings, Verdict,
+    content, key, time,
 };
 
 /// Most secrets of one endpoint: a rotation needs two, and each costs an HMAC per request.
@@ -82,11 +82,19 @@ impl Verifier {
     /// # Errors
     /// The reason why the request is not believed; it says nothing about its content.
     pub fn verify(&self, request: Request, now: Timestamp) -> Result<Verdict, Rejection> {
+        self.judge(request, now).map_err(|refused| refused.reason)
+    }
+
+    /// [`Verifier::verify`] that also tells how wrong a signed time was.
+    ///
+    /// # Errors
+    /// As [`Verifier::verify`].
+    pub fn judge(&self, request: Request, now: Timestamp) -> Result<Verdict, Refused> {
         let secret = match self.matching_secret(&request, now) {
             Ok(secret) => secret,
-            Err(rejection) => {
+            Err(refused) => {
                 let answer = self.reader.unsigned_handshake(&self.row, &request);
-                return answer.map(Verdict::Handshake).ok_or(rejection);
+                return answer.map(Verdict::Handshake).ok_or(refused);
             }
         };
         Ok(match self.reader.read(&self.row, &request) {
@@ -103,7 +111,7 @@ impl Verifier {
         content::same(a, b, &self.row.volatile)
     }
 
-    fn matching_secret(&self, request: &Request, now: Timestamp) -> Result<usize, Rejection> {
+    fn matching_secret(&self, request: &Request, now: Timestamp) -> Result<usize, Refused> {
         let scheme = &self.row.scheme;
         let Claimed { candidates, timestamp: labelled } = claimed(&request.headers, scheme)?;
         let timestamp = match scheme.timestamp.as_ref().map(|rule| &rule.source) {

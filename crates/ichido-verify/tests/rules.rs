@@ -126,6 +126,20 @@ fn the_tolerance_is_300_seconds_unless_it_is_set() {
 }
 
 #[test]
+fn a_signed_time_is_told_only_where_the_signature_was_good() {
+    let stripe = verifier("stripe", &["whsec_a"]);
+    let late = |request| stripe.judge(request, at(NOW + 301)).unwrap_err();
+    let request = signed(&stripe, EVENT);
+    assert_eq!(late(request.clone()).signed_at, Some(at(NOW)));
+    let mut forged = request;
+    forged.body = "{}".into();
+    assert_eq!(
+        (late(forged.clone()).reason, late(forged).signed_at),
+        (Rejection::WrongSignature, None)
+    );
+}
+
+#[test]
 fn slack_and_standard_webhooks_hold_the_future_to_the_tolerance_too() {
     for (provider, secret) in
         [("slack", "s"), ("svix", "whsec_AAAA"), ("standard-webhooks", "whsec_AAAA")]

@@ -82,7 +82,7 @@ fn not_taken(endpoint: &str, error: &ReceiveError) -> Response {
         ReceiveError::UnknownEndpoint => {
             json(StatusCode::NOT_FOUND, r#"{"error":"not_found"}"#.into())
         }
-        ReceiveError::Rejected { reason, status } => {
+        ReceiveError::Rejected { reason, status, .. } => {
             warn!(endpoint, reason = reason.as_str(), "rejected");
             let status = StatusCode::from_u16(*status).unwrap_or(StatusCode::BAD_REQUEST);
             json(status, r#"{"error":"rejected"}"#.into())

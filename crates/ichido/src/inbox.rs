@@ -5,7 +5,7 @@
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
-use ichido_verify::{Answer, Delivery, Rejection, Request, Timestamp, Verdict, Verifier};
+use ichido_verify::{Answer, Delivery, Refused, Rejection, Request, Timestamp, Verdict, Verifier};
 
 use crate::{
     Endpoint, EndpointError, EndpointSpec, Error, ErrorKind, Handlers, Intake, Mode, Outcome,
@@ -60,6 +60,8 @@ pub enum ReceiveError {
         reason: Rejection,
         /// The status that the provider expects for a bad signature.
         status: u16,
+        /// The time that the sender signed, where the time alone is the reason.
+        signed_at: Option<Timestamp>,
     },
     /// Not taken, or not known to be taken: 5xx, the sender tries again.
     #[error(transparent)]
@@ -110,12 +112,12 @@ impl<S: Store> Inbox<S> {
         now: Timestamp,
     ) -> Result<Verified<S::Handler>, ReceiveError> {
         let built = self.endpoints.get(endpoint).ok_or(ReceiveError::UnknownEndpoint)?;
-        match built.verifier.verify(request, now) {
+        match built.verifier.judge(request, now) {
             Ok(Verdict::Handshake(answer)) => Ok(Verified::Handshake(answer)),
             Ok(Verdict::Delivery(delivery)) => Ok(Verified::Delivery(built.route(delivery))),
-            Err(reason) => {
+            Err(Refused { reason, signed_at, .. }) => {
                 let status = built.verifier.provider().bad_signature_status;
-                Err(ReceiveError::Rejected { reason, status })
+                Err(ReceiveError::Rejected { reason, status, signed_at })
             }
         }
     }

@@ -34,7 +34,7 @@ pub(super) async fn run(
         },
     };
     if let Some(why) = ended {
-        app.metrics.ended(why);
+        app.metrics.edge.ended(why);
     }
 }
 
@@ -96,13 +96,13 @@ struct Open<'a>(&'a App);
 
 impl<'a> Open<'a> {
     fn new(app: &'a App) -> Self {
-        app.metrics.connections.inc();
+        app.metrics.edge.connections.inc();
         Self(app)
     }
 }
 
 impl Drop for Open<'_> {
     fn drop(&mut self) {
-        self.0.metrics.connections.dec();
+        self.0.metrics.edge.connections.dec();
     }
 }

@@ -82,11 +82,12 @@ pub(crate) async fn ready(app: &App, routes: Routes, method: &Method) -> Answer 
     if let Some(refused) = reads(method) {
         return refused;
     }
+    let clock = if routes.details { app.clock.lines() } else { String::new() };
     match app.readiness.problem(app).await {
-        None => answer::text(StatusCode::OK, "ok\n"),
+        None => answer::text(StatusCode::OK, format!("ok\n{clock}")),
         Some(problem) => {
             let reason = if routes.details { problem } else { "not ready".into() };
-            answer::text(StatusCode::SERVICE_UNAVAILABLE, format!("{reason}\n"))
+            answer::text(StatusCode::SERVICE_UNAVAILABLE, format!("{reason}\n{clock}"))
         }
     }
 }

@@ -50,7 +50,7 @@ pub(crate) async fn serve(
                 let watcher = connections.watcher();
                 tokio::spawn(connection::run(stream, place, watcher, app.clone(), face.clone()));
             }
-            Err(_full) => app.metrics.ended(Ended::PeerFull),
+            Err(_full) => app.metrics.edge.ended(Ended::PeerFull),
         }
     }
     drop(listener);
@@ -77,7 +77,7 @@ async fn accept(listener: &TcpListener, app: &App) -> (TcpStream, SocketAddr) {
             // The peer's own end; the next one is not to wait for it.
             Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
             Err(error) => {
-                app.metrics.accept_failed.inc();
+                app.metrics.edge.accept_failed.inc();
                 warn!(%error, "cannot accept a connection");
                 sleep(pause).await;
                 pause = (pause * 2).min(PAUSE_MAX);

@@ -59,7 +59,10 @@ pub(crate) async fn receive(
             debug!(request = %id, endpoint = metrics.name, "handshake answered");
             answer::handshake(handshake)
         }
-        Ok(received) => answer::taken(&received),
+        Ok(received) => {
+            app.clock.taken(metrics);
+            answer::taken(&received)
+        }
         Err(error) => not_taken(app, metrics, id, &error),
     }
 }
@@ -105,7 +108,10 @@ fn not_taken(
     let endpoint = &*metrics.name;
     match error {
         ReceiveError::UnknownEndpoint => answer::not_found(),
-        ReceiveError::Rejected { reason, status } => {
+        ReceiveError::Rejected { reason, status, signed_at } => {
+            if let Some(signed_at) = signed_at {
+                app.clock.refused(metrics, *signed_at);
+            }
             metrics.rejected(*reason);
             warn!(%request, endpoint, reason = reason.as_str(), "rejected: {reason}");
             answer::rejected(*status)

@@ -1,6 +1,6 @@
 //! Row 32 of the catalogue of bad input: more connections than there are places for.
 
-use std::thread;
+use std::{net::SocketAddr, thread};
 
 use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit, setrlimit};
 
@@ -14,23 +14,45 @@ fn silent(server: &Server, count: usize) -> Vec<Wire> {
     (0..count).map(|_| Wire::open(server.address)).collect()
 }
 
-fn open(server: &Server) -> u64 {
-    metric(server.address, "ichido_http_connections")
+fn open(address: SocketAddr) -> u64 {
+    metric(address, "ichido_http_connections")
 }
 
 #[test]
 fn row_32_silent_connections_are_capped_and_keep_nobody_out() {
-    let site = site("limits.connections_max = 20");
+    let site = site("health.listen = \"127.0.0.1:0\"\nlimits.connections_max = 20");
     let server = site.serve();
+    let health = server.health();
     let silent = silent(&server, 100);
     for number in 0..10 {
         assert_eq!(ask(server.address, &delivery(number, "")).status, 200);
-        assert!(open(&server) <= 20);
+        assert!(open(health) <= 21, "one of them asks for this");
     }
+    assert_eq!(get(health, "/livez").status, 200);
     assert_eq!(stored(&site), 10);
-    assert!(ended(server.address, "crowded") >= 80);
+    assert!(ended(health, "crowded") >= 80);
     assert!(server.log().contains("limits.connections_max"), "{}", server.log());
     drop(silent);
+}
+
+#[test]
+fn while_all_connections_wait_for_the_database_health_answers() {
+    let site = site(
+        "health.listen = \"127.0.0.1:0\"\n[limits]\nconnections_max = 3\nreceive_wait = \"7s\"",
+    );
+    let server = site.serve();
+    let file = rusqlite::Connection::open(site.path().join("ichido.db")).expect("opens");
+    file.execute_batch("BEGIN IMMEDIATE").expect("locked");
+    let mut waiting: Vec<_> =
+        (0..5).map(|number| Wire::sent(server.address, &delivery(number, ""))).collect();
+    eventually("three wait for the database", || {
+        (metric(server.health(), "ichido_http_in_flight") == 4).then_some(())
+    });
+    assert_eq!(get(server.health(), "/livez").status, 200);
+    file.execute_batch("COMMIT").expect("unlocked");
+    for wire in &mut waiting {
+        assert_eq!(wire.answer().expect("an answer").status, 200, "also those that waited outside");
+    }
 }
 
 #[test]
@@ -124,7 +146,7 @@ fn two_thousand_clients_that_stop_half_way_keep_nobody_out_and_take_little_memor
         }
         let crowd = crowd.join().expect("connected");
         (0..20).for_each(|_| deliver());
-        assert!(open(server) <= PLACES);
+        assert!(open(server.address) <= PLACES);
         // Of each: what it sent, twice while it is read, its buffers, and its task.
         let bound = PLACES * (2 * SENT + 3 * 8_192 + 8_192) + (8 << 20);
         let after = rss_bytes(server.id());

@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod answers;
+mod clock;
 #[path = "../server/common.rs"]
 #[expect(dead_code, reason = "shared with the tests of `server`, which use the rest")]
 mod common;

@@ -13,7 +13,7 @@ const DRIP: Duration = Duration::from_millis(20);
 
 #[test]
 fn row_29_a_head_a_byte_at_a_time_is_cut_off() {
-    let site = site("limits.header_timeout = \"200ms\"");
+    let site = site("limits.header_timeout = \"500ms\"");
     let server = site.serve();
     let mut wire = Wire::open(server.address);
     let head = format!("POST {PATH} HTTP/1.1\r\nhost: x\r\nx: {}", "y".repeat(5_000));
@@ -24,7 +24,7 @@ fn row_29_a_head_a_byte_at_a_time_is_cut_off() {
 
 #[test]
 fn row_29_a_later_head_a_byte_at_a_time_is_cut_off_before_the_idle_time() {
-    let site = site("limits.header_timeout = \"200ms\"");
+    let site = site("limits.header_timeout = \"500ms\"");
     let server = site.serve();
     let mut wire = Wire::sent(server.address, b"GET /livez HTTP/1.1\r\nhost: x\r\n\r\n");
     assert_eq!(wire.answer().expect("an answer").status, 200);
@@ -105,14 +105,14 @@ fn row_31_a_client_that_takes_a_byte_at_a_time_is_cut_off() {
 #[test]
 fn a_slow_receive_is_no_slow_client() {
     let site = site(
-        "[limits]\nheader_timeout = \"100ms\"\nidle_timeout = \"100ms\"\n\
-         body_timeout = \"100ms\"\nwrite_timeout = \"100ms\"",
+        "[limits]\nheader_timeout = \"400ms\"\nidle_timeout = \"400ms\"\n\
+         body_timeout = \"400ms\"\nwrite_timeout = \"400ms\"",
     );
     let server = site.serve();
     let file = rusqlite::Connection::open(site.path().join("ichido.db")).expect("opens");
     file.execute_batch("BEGIN IMMEDIATE").expect("locked");
     let mut wire = Wire::sent(server.address, &delivery(1, ""));
-    std::thread::sleep(Duration::from_millis(500));
+    std::thread::sleep(Duration::from_secs(1));
     file.execute_batch("COMMIT").expect("unlocked");
     assert_eq!(wire.answer().expect("an answer").status, 200);
     assert_eq!(ask(server.address, &delivery(2, "")).status, 200);

@@ -111,7 +111,7 @@ fn row_33_a_handshake_that_stalls_is_cut_off() {
 
 #[test]
 fn after_its_handshake_a_silent_client_has_the_time_of_a_head() {
-    let site = secure("limits.header_timeout = \"200ms\"");
+    let site = secure("limits.header_timeout = \"500ms\"");
     let server = site.serve();
     let mut stream = connect(server.address, &client(&certs(&site), &[])).expect("a handshake");
     assert!(matches!(stream.read(&mut [0]), Ok(0) | Err(_)));

@@ -19,6 +19,22 @@ pub(crate) const DEADLINE: Duration = Duration::from_secs(30);
 /// The path of the endpoint that most tests send to.
 pub(crate) const PATH: &str = "/webhooks/billing";
 
+/// Nothing else may be on an answer.
+const ALLOWED: [&str; 12] = [
+    "allow",
+    "cache-control",
+    "connection",
+    "content-length",
+    "content-security-policy",
+    "content-type",
+    "date",
+    "referrer-policy",
+    "retry-after",
+    "strict-transport-security",
+    "x-content-type-options",
+    "x-request-id",
+];
+
 /// A site on an embedded file with the Stripe endpoint `billing`, which stores every event and
 /// has a handler for none. `settings` comes first, so that it may hold top-level keys.
 pub(crate) fn site(settings: &str) -> Site {
@@ -151,6 +167,9 @@ impl Wire {
         });
         let status = status.parse().expect("a number");
         let mut answer = Answer { status, headers: headers.collect(), body: String::new() };
+        for (name, _) in &answer.headers {
+            assert!(ALLOWED.contains(&name.as_str()), "{answer:?}");
+        }
         let length = answer.header("content-length").map_or(0, |text| text.parse().expect("one"));
         while self.read.len() < length {
             assert_ne!(self.fill().expect("the body in time"), 0, "cut off: {answer:?}");
