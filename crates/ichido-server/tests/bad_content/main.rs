@@ -3,8 +3,10 @@
 //! input, and its name begins with the row.
 #![forbid(unsafe_code)]
 
+mod auth;
 #[path = "../server/common.rs"]
 #[expect(dead_code, reason = "shared with the tests of the server, which use all of it")]
 mod common;
 mod json;
+mod replay;
 mod support;

@@ -17,6 +17,7 @@ const ENDPOINTS: &str = r#"
 body_bytes_max = 33_554_432
 requests_max = 2_000
 connections_max = 2_000
+receive_wait = "8s"
 [app.schema]
 sqlite = "schema.sql"
 postgres = "schema.sql"
@@ -85,7 +86,13 @@ const FOUND: &str = "SELECT v.event_id, v.event_type, v.state, v.last_error, \
 impl World {
     /// The embedded engine, with more lines of configuration.
     pub(crate) fn sqlite(more: &str) -> Self {
-        let site = site(&format!("[database]\nurl = \"sqlite:inbox.db\"\n{more}\n{ENDPOINTS}"));
+        Self::sqlite_with(more, &[])
+    }
+
+    /// The same with more files.
+    pub(crate) fn sqlite_with(more: &str, files: &[(&str, &str)]) -> Self {
+        let config = format!("[database]\nurl = \"sqlite:inbox.db\"\n{more}\n{ENDPOINTS}");
+        let site = files.iter().fold(site(&config), |site, (name, text)| site.file(name, text));
         Self { server: site.serve(), site, database: None }
     }
 
@@ -98,13 +105,14 @@ impl World {
         Self { server: site.serve(), site, database: Some(database) }
     }
 
-    /// Ends the server and starts it again with another configuration of `billing`.
+    /// Ends the server and starts it again with the first `from` of its
+    /// configuration, which is in `billing`, made `to`.
     pub(crate) fn restart_with(&mut self, from: &str, to: &str) {
         assert_eq!(self.server.terminate(), Some(0));
         let file = self.site.path().join("ichido.toml");
         let config = fs::read_to_string(&file).expect("the file");
         assert!(config.contains(from), "no {from} in {config}");
-        fs::write(&file, config.replace(from, to)).expect("written");
+        fs::write(&file, config.replacen(from, to, 1)).expect("written");
         self.server = self.site.serve();
     }
 
