@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use ichido::Stats;
 
 use super::Global;
-use crate::{config::load, engine, output};
+use crate::{config::load, engine, log::one_line, output};
 
 /// Options of `stats`.
 #[derive(Debug, clap::Args)]
@@ -40,7 +40,8 @@ fn text(stats: &Stats) -> String {
         lines.push("  nothing".into());
     }
     for row in &stats.received_last_hour {
-        lines.push(format!("  {:>8}  {}  {}", row.count, row.endpoint, row.event_type));
+        let event_type = one_line(&row.event_type);
+        lines.push(format!("  {:>8}  {}  {event_type}", row.count, row.endpoint));
     }
     lines.join("\n")
 }

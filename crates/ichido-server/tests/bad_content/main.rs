@@ -8,5 +8,6 @@ mod auth;
 #[expect(dead_code, reason = "shared with the tests of the server, which use all of it")]
 mod common;
 mod json;
+mod log;
 mod replay;
 mod support;

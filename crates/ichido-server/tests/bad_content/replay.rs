@@ -28,11 +28,7 @@ async fn row_53_an_exact_repeat_is_a_duplicate_that_is_counted_and_stores_nothin
 
 #[tokio::test(flavor = "multi_thread")]
 async fn row_54_a_repeat_outside_the_tolerance_is_refused() {
-    let (short, long) = (
-        "[endpoint.billing]",
-        "[endpoint.billing]
-tolerance = \"1h\"",
-    );
+    let (short, long) = ("[endpoint.billing]", "[endpoint.billing]\ntolerance = \"1h\"");
     let mut world = World::sqlite("");
     world.restart_with(short, long);
     let ten_minutes_ago = Timestamp::now() - std::time::Duration::from_mins(10);

@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::common::{Answer, SECRET, Server, Site};
 
 /// Endpoints that tests share. `billing` writes the body down; `reading` reads it as JSON;
-/// `later` is async; `github` has an id that nobody signs.
+/// `cards` takes each card once; `later` is async; `github` has an id that nobody signs.
 const ENDPOINTS: &str = r#"
 [limits]
 body_bytes_max = 33_554_432
@@ -33,6 +33,10 @@ handlers = { "*" = "take.sql" }
 provider = "stripe"
 secrets = ["env:SECRET"]
 handlers = { "*" = { sqlite = "read.sqlite.sql", postgres = "read.postgres.sql" } }
+[endpoint.cards]
+provider = "stripe"
+secrets = ["env:SECRET"]
+handlers = { "*" = "card.sql" }
 [endpoint.later]
 provider = "stripe"
 secrets = ["env:SECRET"]
@@ -44,16 +48,18 @@ secrets = ["env:SECRET"]
 handlers = { "*" = "take.sql" }
 "#;
 
-const FILES: [(&str, &str); 4] = [
+const FILES: [(&str, &str); 5] = [
     (
         "schema.sql",
-        "CREATE TABLE IF NOT EXISTS taken (event_id text, event_type text, body bytea);",
+        "CREATE TABLE IF NOT EXISTS taken (event_id text, event_type text, body bytea);\n\
+         CREATE TABLE IF NOT EXISTS cards (card text UNIQUE);",
     ),
     ("take.sql", "INSERT INTO taken VALUES (:event_id, :event_type, :body);"),
     (
         "read.sqlite.sql",
         "INSERT INTO taken SELECT :event_id, json_extract(:payload, '$.type'), NULL;",
     ),
+    ("card.sql", "INSERT INTO cards SELECT :payload ->> 'card';"),
     ("read.postgres.sql", "INSERT INTO taken SELECT :event_id, :payload ->> 'type', NULL;"),
 ];
 
@@ -91,18 +97,32 @@ impl World {
 
     /// The same with more files.
     pub(crate) fn sqlite_with(more: &str, files: &[(&str, &str)]) -> Self {
-        let config = format!("[database]\nurl = \"sqlite:inbox.db\"\n{more}\n{ENDPOINTS}");
-        let site = files.iter().fold(site(&config), |site, (name, text)| site.file(name, text));
+        let site = site("sqlite:inbox.db", more, files);
         Self { server: site.serve(), site, database: None }
     }
 
     /// PostgreSQL, with more lines of configuration.
     pub(crate) async fn postgres(more: &str) -> Self {
-        let database = Database::fresh("badcontent").await.expect("a database");
-        let site = on_postgres(database.url(), more);
-        let (code, text) = site.run(&["migrate", "--app"]);
-        assert_eq!(code, Some(0), "{text}");
+        Self::postgres_with(more, &[]).await
+    }
+
+    /// The same with more files.
+    pub(crate) async fn postgres_with(more: &str, files: &[(&str, &str)]) -> Self {
+        let database = fresh().await;
+        let site = site(database.url(), more, files);
         Self { server: site.serve(), site, database: Some(database) }
+    }
+
+    /// The same through another address than the database's own, such as a proxy's.
+    pub(crate) fn through(url: &str, database: Database) -> Self {
+        let site = site(url, "", &[]);
+        Self { server: site.serve(), site, database: Some(database) }
+    }
+
+    /// Runs SQL on PostgreSQL.
+    pub(crate) async fn sql(&self, sql: &str) {
+        let client = self.database.as_ref().expect("on PostgreSQL").client().await;
+        client.expect("connects").batch_execute(sql).await.expect(sql);
     }
 
     /// Ends the server and starts it again with the first `from` of its
@@ -209,13 +229,18 @@ impl World {
     }
 }
 
-fn site(config: &str) -> Site {
-    FILES.iter().fold(Site::new(config), |site, (name, text)| site.file(name, text))
+/// A database with our schema and the one of [`FILES`].
+pub(crate) async fn fresh() -> Database {
+    let database = Database::fresh("badcontent").await.expect("a database");
+    let (code, text) = site(database.url(), "", &[]).run(&["migrate", "--app"]);
+    assert_eq!(code, Some(0), "{text}");
+    database
 }
 
-/// The same endpoints on this database.
-pub(crate) fn on_postgres(url: &str, more: &str) -> Site {
-    site(&format!("[database]\nurl = \"{url}\"\n{more}\n{ENDPOINTS}"))
+fn site(url: &str, more: &str, files: &[(&str, &str)]) -> Site {
+    let config = format!("[database]\nurl = \"{url}\"\n{more}\n{ENDPOINTS}");
+    let files = FILES.iter().chain(files);
+    files.fold(Site::new(&config), |site, (name, text)| site.file(name, text))
 }
 
 /// The headers that sign a body as Stripe does.

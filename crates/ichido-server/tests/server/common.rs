@@ -108,7 +108,8 @@ impl Site {
         let mut server = Server { child, log, address: ([127, 0, 0, 1], 0).into() };
         let text = server.wait_for("listening on http://");
         let at = text.find("listening on http://").expect("waited for") + 20;
-        let address = text[at..].lines().next().expect("a line");
+        let end = |c: char| c.is_whitespace() || c == '"';
+        let address = text[at..].split(end).next().expect("an address");
         server.address = address.parse().expect("an address");
         server
     }
