@@ -32,14 +32,34 @@ pub(crate) fn init(log: &Log) -> anyhow::Result<()> {
     done.map_err(|error| anyhow!("cannot set up the log: {error}"))
 }
 
-/// `text` on one line and of bounded length.
+/// `text` on one line, of bounded length, and looking like what it is.
 pub(crate) fn one_line(text: &str) -> Cow<'_, str> {
     let short = text.char_indices().nth(TEXT_CHARS_MAX).is_none();
-    if short && !text.chars().any(char::is_control) {
+    if short && !text.chars().any(|c| c.is_control() || misleads(c)) {
         return Cow::Borrowed(text);
     }
-    let safe = text.chars().take(TEXT_CHARS_MAX).map(|c| if c.is_control() { ' ' } else { c });
-    Cow::Owned(safe.collect())
+    let mut safe = String::with_capacity(text.len());
+    for c in text.chars().take(TEXT_CHARS_MAX) {
+        match c {
+            c if c.is_control() => safe.push(' '),
+            c if misleads(c) => safe.extend(c.escape_unicode()),
+            c => safe.push(c),
+        }
+    }
+    Cow::Owned(safe)
+}
+
+/// Marks that end a line for some readers, change the order of what is shown, or hide.
+fn misleads(c: char) -> bool {
+    matches!(
+        c,
+        '\u{61c}'
+            | '\u{200b}'..='\u{200f}'
+            | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}'
+            | '\u{feff}'
+            | '\u{e0000}'..='\u{e007f}'
+    )
 }
 
 #[cfg(test)]
@@ -49,6 +69,8 @@ mod tests {
     #[test]
     fn a_text_cannot_start_a_line_of_its_own() {
         assert_eq!(one_line("a\nb\u{1b}[31m"), "a b [31m");
+        assert_eq!(one_line("a\u{2028}b\u{202e}c"), r"a\u{2028}b\u{202e}c");
+        assert_eq!(one_line("é 一度"), "é 一度");
         assert_eq!(one_line(&"x".repeat(5000)).len(), 1024);
     }
 }

@@ -7,7 +7,9 @@ use ichido::Stats;
 use super::{ConfigFile, Form};
 use crate::{
     config::load::{self, Flags},
-    engine, output,
+    engine,
+    log::one_line,
+    output,
 };
 
 /// Options of `stats`.
@@ -52,7 +54,8 @@ fn text(stats: &Stats) -> String {
         lines.push("  nothing".into());
     }
     for row in &stats.received_last_hour {
-        lines.push(format!("  {:>8}  {}  {}", row.count, row.endpoint, row.event_type));
+        let event_type = one_line(&row.event_type);
+        lines.push(format!("  {:>8}  {}  {event_type}", row.count, row.endpoint));
     }
     lines.join("\n")
 }

@@ -133,7 +133,9 @@ impl Server {
         let log = self.wait_for(text);
         let (_, url) = log.split_once(text).expect("waited for");
         let (_, address) = url.split_once("://").expect("a URL");
-        address.lines().next().expect("a line").parse().expect("an address")
+        // In JSON a quote ends it.
+        let end = |c: char| c.is_whitespace() || c == '"';
+        address.split(end).next().expect("an address").parse().expect("an address")
     }
 
     /// The log, as soon as it holds `text`.

@@ -107,10 +107,18 @@ pub(super) fn is_data(code: &str) -> bool {
     ["22", "23", "54"].iter().any(|class| code.starts_with(class))
 }
 
-/// The error's message and SQLSTATE, never its DETAIL.
+/// The error's message and SQLSTATE, never its DETAIL. A data exception quotes the value that it
+/// is about, which may be somebody's: that is left out.
 pub(super) fn text(error: &tokio_postgres::Error) -> String {
     if let Some(db) = error.as_db_error() {
-        return format!("{} (SQLSTATE {})", db.message(), db.code().code());
+        let code = db.code().code();
+        let message = db.message();
+        return match (message.find('"'), message.rfind('"')) {
+            (Some(from), Some(to)) if from < to && code.starts_with("22") => {
+                format!("{}...{} (SQLSTATE {code})", &message[..=from], &message[to..])
+            }
+            _ => format!("{message} (SQLSTATE {code})"),
+        };
     }
     let mut text = error.to_string();
     let mut source = std::error::Error::source(error);
