@@ -37,7 +37,7 @@ pub(crate) struct Cli {
 /// Where the configuration is: an option of every command that reads it.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct ConfigFile {
-    /// Configuration file (TOML) [default: ichido.toml of the current directory, where there is one]
+    /// Configuration file (TOML) [default: ichido.toml in the current directory, if any]
     #[arg(long, value_name = "FILE", env = "ICHIDO_CONFIG")]
     pub(crate) config: Option<PathBuf>,
 }
