@@ -89,6 +89,12 @@ impl ConfigError {
     pub(crate) fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }
+
+    /// All of them in one, so that whoever mends a configuration need not start over.
+    pub(crate) fn all(problems: &[Self]) -> Self {
+        let texts: Vec<_> = problems.iter().map(|problem| problem.0.as_str()).collect();
+        Self(texts.join("; "))
+    }
 }
 
 impl fmt::Display for ConfigError {

@@ -6,6 +6,9 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
+use crate::catalogue::{catalogue, provider};
+use crate::{ConfigError, Settings, generic};
+
 /// Text of a row: built in, or from an endpoint's configuration.
 pub(crate) type Text = Cow<'static, str>;
 /// A list in a row.
@@ -31,6 +34,41 @@ pub struct Provider {
     pub(crate) scheme: Scheme,
     pub(crate) events: Events,
     pub(crate) handshakes: List<Handshake>,
+}
+
+impl Provider {
+    /// The row of an endpoint: one of the catalogue, or the scheme of its settings.
+    ///
+    /// # Errors
+    /// An unknown name, or settings that the provider can't have. The text names the fix.
+    pub fn of(name: &str, settings: &Settings) -> Result<Self, ConfigError> {
+        match (&settings.generic, name) {
+            (Some(generic), generic::NAME) => generic::row(generic),
+            (None, generic::NAME) => Err(ConfigError::new(
+                "provider \"generic\" needs its scheme: add the settings `generic`",
+            )),
+            (Some(_), _) => Err(ConfigError::new(format!(
+                "provider {name:?} has a scheme of its own: remove the settings `generic`, or set \
+                 provider = \"generic\""
+            ))),
+            (None, _) => provider(name).cloned().ok_or_else(|| unknown(name)),
+        }
+    }
+
+    /// How far a signed timestamp may be from now, unless the endpoint says otherwise; `None`:
+    /// the provider signs none.
+    pub fn tolerance(&self) -> Option<Duration> {
+        self.scheme.timestamp.as_ref().map(|rule| rule.tolerance)
+    }
+}
+
+fn unknown(name: &str) -> ConfigError {
+    let known: Vec<_> = catalogue().iter().map(|row| row.name).collect();
+    ConfigError::new(format!(
+        "unknown provider {name:?}: use one of {}, {}",
+        known.join(", "),
+        generic::NAME
+    ))
 }
 
 /// How a request is signed.

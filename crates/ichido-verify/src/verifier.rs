@@ -8,14 +8,13 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use crate::catalogue::{catalogue, provider};
 use crate::check::{NumberedKey, check};
 use crate::provider::{Part, TimestampSource};
 use crate::read::{Content, Reader};
 use crate::signature::{Claimed, claimed, only};
 use crate::{
-    ConfigError, Delivery, Provider, Rejection, Request, Secret, Settings, Verdict, content,
-    generic, key, time,
+    ConfigError, Delivery, Provider, Rejection, Request, Secret, Settings, Verdict, content, key,
+    time,
 };
 
 /// Most secrets of one endpoint: a rotation needs two, and each costs an HMAC per request.
@@ -47,22 +46,7 @@ impl Verifier {
     /// An unknown provider, settings that the provider can't have, no secret, or a secret that is
     /// empty or can't be decoded. The text names the fix and never a secret.
     pub fn new(name: &str, settings: &Settings, secrets: &[Secret]) -> Result<Self, ConfigError> {
-        let row = match (&settings.generic, name) {
-            (Some(generic), generic::NAME) => generic::row(generic)?,
-            (None, generic::NAME) => {
-                return Err(ConfigError::new(
-                    "provider \"generic\" needs its scheme: add the settings `generic`",
-                ));
-            }
-            (Some(_), _) => {
-                return Err(ConfigError::new(format!(
-                    "provider {name:?} has a scheme of its own: remove the settings `generic`, \
-                     or set provider = \"generic\""
-                )));
-            }
-            (None, _) => provider(name).cloned().ok_or_else(|| unknown(name))?,
-        };
-        Self::from_row(row, settings, secrets)
+        Self::from_row(Provider::of(name, settings)?, settings, secrets)
     }
 
     pub(crate) fn from_row(
@@ -70,23 +54,15 @@ impl Verifier {
         settings: &Settings,
         secrets: &[Secret],
     ) -> Result<Self, ConfigError> {
-        if secrets.is_empty() {
-            return Err(ConfigError::new("no secret: set at least one signing secret"));
-        }
-        if secrets.len() > SECRETS_MAX {
-            return Err(ConfigError::new(format!("more than {SECRETS_MAX} secrets: remove some")));
-        }
-        let tolerance = tolerance(&row, settings)?;
-        if row.scheme.message.contains(&Part::Url) && settings.public_url.is_none() {
-            return Err(ConfigError::new(
-                "the signature covers the URL: set public_url to the one that is registered",
-            ));
-        }
-        let mut keys = Vec::new();
-        for (number, secret) in (0..).zip(secrets) {
-            let made = key::keys(secret, row.scheme.key, &row.scheme.accepts, number + 1)?;
-            let secret = u32::try_from(number).expect("the number of secrets is limited");
-            keys.extend(made.into_iter().map(|key| NumberedKey { secret, key }));
+        let mut problems = Vec::new();
+        let tolerance = tolerance(&row, settings).unwrap_or_else(|problem| {
+            problems.push(problem);
+            Duration::ZERO
+        });
+        problems.extend(url_problem(&row, settings));
+        let keys = keys(&row, secrets, &mut problems);
+        if !problems.is_empty() {
+            return Err(ConfigError::all(&problems));
         }
         let url = settings.public_url.as_deref().map(Into::into);
         let reader = Reader::new(&row);
@@ -182,13 +158,48 @@ impl Verifier {
     }
 }
 
-fn unknown(name: &str) -> ConfigError {
-    let known: Vec<_> = catalogue().iter().map(|row| row.name).collect();
-    ConfigError::new(format!(
-        "unknown provider {name:?}: use one of {}, {}",
-        known.join(", "),
-        generic::NAME
-    ))
+/// The keys of all secrets, or what is wrong with each.
+fn keys(row: &Provider, secrets: &[Secret], problems: &mut Vec<ConfigError>) -> Vec<NumberedKey> {
+    let mut keys = Vec::new();
+    if secrets.is_empty() {
+        problems.push(ConfigError::new("no secret: set at least one signing secret"));
+    }
+    if secrets.len() > SECRETS_MAX {
+        problems.push(ConfigError::new(format!("more than {SECRETS_MAX} secrets: remove some")));
+        return keys;
+    }
+    for (at, secret) in secrets.iter().enumerate() {
+        let number = at + 1;
+        if let Some(first) = secrets[..at].iter().position(|s| s.text() == secret.text()) {
+            let first = first + 1;
+            problems.push(ConfigError::new(format!(
+                "secret {number} is the same as secret {first}: remove one of them"
+            )));
+            continue;
+        }
+        match key::keys(secret, row.scheme.key, &row.scheme.accepts, number) {
+            Ok(made) => {
+                let secret = u32::try_from(at).expect("the number of secrets is limited");
+                keys.extend(made.into_iter().map(|key| NumberedKey { secret, key }));
+            }
+            Err(problem) => problems.push(problem),
+        }
+    }
+    keys
+}
+
+/// A URL that is signed has to be the one that is registered, byte for byte.
+fn url_problem(row: &Provider, settings: &Settings) -> Option<ConfigError> {
+    let Some(url) = &settings.public_url else {
+        let fix = "the signature covers the URL: set public_url to the one that is registered";
+        return row.scheme.message.contains(&Part::Url).then(|| ConfigError::new(fix));
+    };
+    let rest = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"));
+    let host = rest.and_then(|rest| rest.split(['/', '?', '#']).next()).unwrap_or_default();
+    let plain = url.bytes().all(|byte| byte.is_ascii_graphic());
+    let fix = "public_url is no URL: write all of the one that is registered with the provider, \
+               such as https://example.com/webhooks/name";
+    (host.is_empty() || host.starts_with(':') || !plain).then(|| ConfigError::new(fix))
 }
 
 fn tolerance(row: &Provider, settings: &Settings) -> Result<Duration, ConfigError> {

@@ -43,6 +43,43 @@ fn contradictions_are_refused_with_the_fix_named() {
 }
 
 #[test]
+fn the_same_secret_twice_is_refused() {
+    let secrets = ["whsec_AAAA", "whsec_BBBB", "whsec_AAAA"].map(Secret::new);
+    let error = Verifier::new("stripe", &Settings::default(), &secrets).unwrap_err().to_string();
+    assert_eq!(error, "secret 3 is the same as secret 1: remove one of them");
+}
+
+#[test]
+fn a_public_url_that_is_no_url_is_refused() {
+    let refused = |url: &str| {
+        let settings = Settings { public_url: Some(url.into()), ..Settings::default() };
+        Verifier::new("stripe", &settings, &[Secret::new("whsec_AAAA")]).err()
+    };
+    for url in ["", "example.com/x", "https://", "https:///x", "https://:80/x", "ftp://h/x", "/x"] {
+        let error = refused(url).expect(url).to_string();
+        assert!(error.contains("such as https://example.com/webhooks/name"), "{error}");
+    }
+    assert!(refused("https://h x/y").is_some());
+    for url in ["https://example.com", "http://[::1]:8080/webhooks/a?b=c"] {
+        assert_eq!(refused(url), None, "{url}");
+    }
+}
+
+#[test]
+fn all_that_is_wrong_is_told_at_once() {
+    let settings = Settings {
+        tolerance: Some(Duration::ZERO),
+        public_url: Some("nope".into()),
+        ..Settings::default()
+    };
+    let secrets = ["", "whsec_AAAA", "whsec_AAAA"].map(Secret::new);
+    let error = Verifier::new("stripe", &settings, &secrets).unwrap_err().to_string();
+    for part in ["tolerance must", "public_url is no URL", "secret 1 is empty", "secret 3 is the"] {
+        assert!(error.contains(part), "{error}");
+    }
+}
+
+#[test]
 fn nothing_that_is_printed_holds_a_secret_or_a_body() {
     let now = Timestamp::from_second(1_790_000_000).unwrap();
     let secret = [Secret::new("whsec_hidden")];
