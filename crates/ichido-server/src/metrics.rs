@@ -80,52 +80,13 @@ impl Metrics {
     /// taken from the first one on.
     pub(crate) fn new<'a>(endpoints: impl IntoIterator<Item = &'a Arc<str>>) -> Self {
         let mut registry = Registry::with_prefix("ichido");
-        let events = Family::<ByOutcome, Counter>::default();
-        let conflicts = Family::<ByEndpoint, Counter>::default();
-        let rejected = Family::<ByReason, Counter>::default();
-        let failed = Family::<ByReason, Counter>::default();
-        let latency = Family::<ByEndpoint, Histogram>::new_with_constructor(new_latency);
+        let families = Families::new(&mut registry);
         let requests = Family::<ByStatus, Counter>::default();
-        let clock_off = Family::<ByEndpoint, Gauge>::default();
         let ready = Gauge::default();
-        registry.register("events", "Events received, by outcome", events.clone());
-        registry.register("conflicts", "Same event key, other content", conflicts.clone());
-        registry.register("rejected", "Deliveries not verified, by reason", rejected.clone());
-        registry.register("receive_failed", "Deliveries not taken: 5xx", failed.clone());
-        registry.register(
-            "receive_seconds",
-            "From the whole body to the committed receipt",
-            latency.clone(),
-        );
         registry.register("http_requests", "Requests answered, by status", requests.clone());
-        registry.register(
-            "clock_off_seconds",
-            "Our clock ahead of signed times, where all are refused for it; else 0",
-            clock_off.clone(),
-        );
         registry.register("ready", "1 when /readyz says so", ready.clone());
-        let endpoints = endpoints.into_iter().map(|name| {
-            let by = |outcome: Outcome| {
-                let endpoint = name.to_string();
-                events.get_or_create_owned(&ByOutcome { endpoint, outcome: outcome.as_str() })
-            };
-            let by_reason = |reason: &Rejection| {
-                let labels = ByReason { endpoint: name.to_string(), reason: reason.as_str() };
-                (*reason, rejected.get_or_create_owned(&labels))
-            };
-            let here = ByEndpoint { endpoint: name.to_string() };
-            let metrics = EndpointMetrics {
-                outcomes: OUTCOMES.map(by),
-                conflicts: conflicts.get_or_create_owned(&here),
-                rejected: Rejection::ALL.iter().map(by_reason).collect(),
-                failed: failed.clone(),
-                latency: latency.get_or_create_owned(&here),
-                clock_off: clock_off.get_or_create_owned(&here),
-                name: name.to_string(),
-            };
-            (name.clone(), Arc::new(metrics))
-        });
-        let endpoints = endpoints.collect();
+        let of = |name: &Arc<str>| (name.clone(), Arc::new(families.of(name)));
+        let endpoints = endpoints.into_iter().map(of).collect();
         let edge = Edge::new(&mut registry);
         Self { registry, requests, endpoints, edge, ready }
     }
@@ -150,6 +111,60 @@ impl Metrics {
         let mut text = String::new();
         encode(&mut text, &self.registry).expect("writing to a String cannot fail");
         text
+    }
+}
+
+/// What is counted for each endpoint.
+struct Families {
+    events: Family<ByOutcome, Counter>,
+    conflicts: Family<ByEndpoint, Counter>,
+    rejected: Family<ByReason, Counter>,
+    failed: Family<ByReason, Counter>,
+    latency: Family<ByEndpoint, Histogram>,
+    clock_off: Family<ByEndpoint, Gauge>,
+}
+
+impl Families {
+    fn new(registry: &mut Registry) -> Self {
+        let all = Self {
+            events: Family::default(),
+            conflicts: Family::default(),
+            rejected: Family::default(),
+            failed: Family::default(),
+            latency: Family::new_with_constructor(new_latency),
+            clock_off: Family::default(),
+        };
+        registry.register("events", "Events received, by outcome", all.events.clone());
+        registry.register("conflicts", "Same event key, other content", all.conflicts.clone());
+        let rejected = "Deliveries not verified, by reason";
+        registry.register("rejected", rejected, all.rejected.clone());
+        registry.register("receive_failed", "Deliveries not taken: 5xx", all.failed.clone());
+        let latency = "From the whole body to the committed receipt";
+        registry.register("receive_seconds", latency, all.latency.clone());
+        let clock_off = "Our clock ahead of signed times, where all are refused for it; else 0";
+        registry.register("clock_off_seconds", clock_off, all.clock_off.clone());
+        all
+    }
+
+    fn of(&self, name: &str) -> EndpointMetrics {
+        let by = |outcome: Outcome| {
+            let endpoint = name.to_owned();
+            self.events.get_or_create_owned(&ByOutcome { endpoint, outcome: outcome.as_str() })
+        };
+        let by_reason = |reason: &Rejection| {
+            let labels = ByReason { endpoint: name.to_owned(), reason: reason.as_str() };
+            (*reason, self.rejected.get_or_create_owned(&labels))
+        };
+        let here = ByEndpoint { endpoint: name.to_owned() };
+        EndpointMetrics {
+            outcomes: OUTCOMES.map(by),
+            conflicts: self.conflicts.get_or_create_owned(&here),
+            rejected: Rejection::ALL.iter().map(by_reason).collect(),
+            failed: self.failed.clone(),
+            latency: self.latency.get_or_create_owned(&here),
+            clock_off: self.clock_off.get_or_create_owned(&here),
+            name: name.to_owned(),
+        }
     }
 }
 

@@ -65,6 +65,14 @@ fn a_password_in_the_file_is_refused_and_in_the_environment_it_is_masked() {
 }
 
 #[test]
+fn the_place_of_a_url_is_no_password() {
+    for place in ["env:DATABASE_URL", "file:/run/secrets/database_url"] {
+        let all = loaded(&format!("[database]\nurl = \"{place}\""), &[]).expect("good");
+        assert!(show::text(&all).contains(place));
+    }
+}
+
+#[test]
 fn a_type_with_a_dot_is_one_key() {
     let file = "[endpoint.b]\nprovider = \"stripe\"\nsecrets = [\"env:A\"]\n[endpoint.b.handlers]\n\
                 \"invoice.paid\" = { queue = \"q\" }";

@@ -195,7 +195,8 @@ const HIDDEN: &str = "***";
 
 /// The URL as far as it is known to hold no password; the rest is `***`.
 pub(crate) fn without_password(url: &str) -> String {
-    if url.starts_with("sqlite:") {
+    // A file, or the place of a URL: neither is a URL with a password.
+    if ["sqlite:", "env:", "file:"].iter().any(|start| url.starts_with(start)) {
         return url.to_owned();
     }
     let parts = url.split_once("://").filter(|(scheme, _)| scheme.starts_with("postgres"));

@@ -1,6 +1,6 @@
 //! Rows 34-40: what is too large is refused by name, and what is odd but fits is kept whole.
 
-use std::io::{Read, Write};
+use std::io::Write;
 
 use crate::{
     BILLING, EVENT, World, common::SECRET, head, mac, statuses, stripe, stripe_line, until_closed,
@@ -70,7 +70,8 @@ fn row_37_a_body_of_25_mib_is_taken_where_it_is_allowed_and_counts_as_memory() {
     // What has come holds memory; what is only announced does not.
     let (first, rest) = body.as_bytes().split_at(20 * MIB);
     held.write_all(first).expect("sent");
-    let other = [head(BILLING, &["connection: close", &length]).as_bytes(), body.as_bytes()];
+    let other_head = head(BILLING, &["connection: close", &length]);
+    let other = [other_head.as_bytes(), body.as_bytes()];
     assert_eq!(statuses(&world.talk(&other.concat())), [503]);
     held.write_all(rest).expect("sent");
     assert_eq!(statuses(&until_closed(held)), [200]);

@@ -6,4 +6,5 @@ mod burst;
 mod common;
 mod config;
 mod demo;
+mod deploy;
 mod http;
