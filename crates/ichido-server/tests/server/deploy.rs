@@ -72,10 +72,10 @@ fn its_configuration_works_and_its_variables_are_settings() {
     let (code, text) = site.run(&["config", "check"]);
     assert_eq!(code, Some(0), "{text}");
 
-    let compose = value(&file("deploy/compose.yaml"), "ICHIDO_ADMIN_LISTEN:").to_owned();
+    let compose = value(&file("deploy/compose.yaml"), "ICHIDO_HEALTH_LISTEN:").to_owned();
     let image = "0.0.0.0:8080";
     assert!(file("deploy/Dockerfile").contains(&format!("ICHIDO_LISTEN={image} ")));
-    for (name, address) in [("ICHIDO_ADMIN_LISTEN", &*compose), ("ICHIDO_LISTEN", image)] {
+    for (name, address) in [("ICHIDO_HEALTH_LISTEN", &*compose), ("ICHIDO_LISTEN", image)] {
         let (_, text) = site.run_with(&["config", "show"], (name, address));
         assert!(text.contains(&format!("environment, {name}")), "{text}");
     }
