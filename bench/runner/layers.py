@@ -16,13 +16,18 @@ from .processes import output, tree
 FREQUENCY = 997  # samples a second and core; prime, so that it does not beat with a timer
 
 # A sample belongs to the first layer that a frame names, from the innermost frame outwards: what
-# the kernel does for a socket belongs to whoever called it.
+# the kernel does for a socket belongs to whoever called it. (libc keeps no frame pointers, so its
+# memory functions do not know their callers, and are a layer.)
+MEMORY = (
+    "malloc|_int_free|unlink_chunk|free@|cfree|realloc|brk|memmove|memset|memcpy|palloc|AllocSet"
+)
 SERVER = {
     "verification (HMAC, JSON, digest)": r"ichido_verify|\bsha2|\bhmac::",
     "database driver and its sockets": "tokio_postgres|postgres_(protocol|types)|deadpool",
     "inbox: route, queue, group": r"\bichido::(postgres|inbox|intake|id|event|engine|handlers|"
     "sql_handler)",
     "HTTP and its sockets": r"hyper|httparse|\bhttp::|http_body|\bichido::(http|metrics)",
+    "memory and copying": MEMORY,
     "runtime: tasks, timers, waiting": r"tokio|\bmio::|epoll|futex|schedule|idle|tracing",
 }
 POSTGRES = {
@@ -31,6 +36,7 @@ POSTGRES = {
     "compression of bodies": "lz4|LZ4|pglz|toast",
     "parse and plan": "yyparse|yylex|parser|[Pp]arse|transform|analyze|[Pp]lan|rewrite|"
     "eval_const|ScanKeywordLookup|_copy|add_path|expression_tree",
+    "memory and copying": MEMORY,
     "rows and indexes": "heap|_bt_|index|Exec|[Tt]uple|[Bb]uffer|[Ss]lot|hash_search|plpgsql|"
     "exec_|array|SPI_|[Ff]unctionCall|Snapshot|Lock|Datum",
 }
