@@ -64,8 +64,7 @@ def measure(bench, system, seconds):
 
 def _profile(bench, running, path, connections, seconds):
     data = bench.place.work / "perf.data"
-    commits = f"SELECT xact_commit FROM pg_stat_database WHERE datname = '{running.database}'"
-    before = bench.cluster.value(commits)
+    before = bench.cluster.transactions()
     perf = subprocess.Popen(
         ["perf", "record", "-q", "-a", "-g", "-F", str(FREQUENCY), "-o", str(data)],
         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
@@ -73,6 +72,7 @@ def _profile(bench, running, path, connections, seconds):
     try:
         with Cpu(bench.place, running) as cpu:
             sent = bench.load.send(running.address, path, connections, seconds=seconds)
+        transactions = max(1, bench.cluster.transactions() - before)
         pids = {"server": tree(running.pid), "postgres": tree(bench.place.pg_process)}
     finally:
         perf.send_signal(signal.SIGINT)
@@ -92,7 +92,7 @@ def _profile(bench, running, path, connections, seconds):
     return {
         "rate": sent["rate"],
         "mean_latency_us": sent["latency_us"]["mean"],
-        "events_per_commit": sent["requests"] / max(1, bench.cluster.value(commits) - before),
+        "events_per_transaction": sent["requests"] / transactions,
         "generator_us": sent["cpu_us"],
         **{
             name: {
