@@ -1,6 +1,7 @@
 """The command behind `bench/run`: measures, prints, writes the report as JSON and pictures."""
 
 import json
+import signal
 import sys
 import time
 
@@ -63,6 +64,8 @@ def run(chosen):
 
 def main():
     chosen = options()
+    # Ends like an error does: everything that was started is stopped on the way out.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped"))
     start = time.monotonic()
     found = run(chosen)
     print(report.whole(found))

@@ -52,3 +52,7 @@ class Cluster:
     def wal_bytes(self):
         """How much WAL was written since the cluster was made."""
         return int(self.value("SELECT pg_current_wal_lsn() - '0/0'::pg_lsn"))
+
+    def transactions(self):
+        """How many transactions wrote something since the cluster was made, savepoints counted."""
+        return int(self.value("SELECT pg_snapshot_xmax(pg_current_snapshot())"))

@@ -16,13 +16,18 @@ from .processes import output, tree
 FREQUENCY = 997  # samples a second and core; prime, so that it does not beat with a timer
 
 # A sample belongs to the first layer that a frame names, from the innermost frame outwards: what
-# the kernel does for a socket belongs to whoever called it.
+# the kernel does for a socket belongs to whoever called it. (libc keeps no frame pointers, so its
+# memory functions do not know their callers, and are a layer.)
+MEMORY = (
+    "malloc|_int_free|unlink_chunk|free@|cfree|realloc|brk|memmove|memset|memcpy|palloc|AllocSet"
+)
 SERVER = {
     "verification (HMAC, JSON, digest)": r"ichido_verify|\bsha2|\bhmac::",
     "database driver and its sockets": "tokio_postgres|postgres_(protocol|types)|deadpool",
     "inbox: route, queue, group": r"\bichido::(postgres|inbox|intake|id|event|engine|handlers|"
     "sql_handler)",
     "HTTP and its sockets": r"hyper|httparse|\bhttp::|http_body|\bichido::(http|metrics)",
+    "memory and copying": MEMORY,
     "runtime: tasks, timers, waiting": r"tokio|\bmio::|epoll|futex|schedule|idle|tracing",
 }
 POSTGRES = {
@@ -31,6 +36,7 @@ POSTGRES = {
     "compression of bodies": "lz4|LZ4|pglz|toast",
     "parse and plan": "yyparse|yylex|parser|[Pp]arse|transform|analyze|[Pp]lan|rewrite|"
     "eval_const|ScanKeywordLookup|_copy|add_path|expression_tree",
+    "memory and copying": MEMORY,
     "rows and indexes": "heap|_bt_|index|Exec|[Tt]uple|[Bb]uffer|[Ss]lot|hash_search|plpgsql|"
     "exec_|array|SPI_|[Ff]unctionCall|Snapshot|Lock|Datum",
 }
@@ -58,8 +64,7 @@ def measure(bench, system, seconds):
 
 def _profile(bench, running, path, connections, seconds):
     data = bench.place.work / "perf.data"
-    commits = f"SELECT xact_commit FROM pg_stat_database WHERE datname = '{running.database}'"
-    before = bench.cluster.value(commits)
+    before = bench.cluster.transactions()
     perf = subprocess.Popen(
         ["perf", "record", "-q", "-a", "-g", "-F", str(FREQUENCY), "-o", str(data)],
         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
@@ -67,6 +72,7 @@ def _profile(bench, running, path, connections, seconds):
     try:
         with Cpu(bench.place, running) as cpu:
             sent = bench.load.send(running.address, path, connections, seconds=seconds)
+        transactions = max(1, bench.cluster.transactions() - before)
         pids = {"server": tree(running.pid), "postgres": tree(bench.place.pg_process)}
     finally:
         perf.send_signal(signal.SIGINT)
@@ -86,7 +92,7 @@ def _profile(bench, running, path, connections, seconds):
     return {
         "rate": sent["rate"],
         "mean_latency_us": sent["latency_us"]["mean"],
-        "events_per_commit": sent["requests"] / max(1, bench.cluster.value(commits) - before),
+        "events_per_transaction": sent["requests"] / transactions,
         "generator_us": sent["cpu_us"],
         **{
             name: {

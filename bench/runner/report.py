@@ -80,10 +80,11 @@ def cost(results):
             us = [
                 f"{cpu[at]:.0f}" if at in cpu else "" for at in ("server", "postgres", "generator")
             ]
+            us.append(f"{sum(cpu.values()):.0f}" if cpu else "")
             if any(ms) or any(us):
                 rows.append([key, SHORT[name], *ms, *us])
     head = ["line", "system", "p50 ms", "p99 ms", "p99.9 ms", "server µs", "PostgreSQL µs",
-            "generator µs"]  # fmt: skip
+            "generator µs", "all µs"]  # fmt: skip
     return _table(head, rows)
 
 
@@ -123,8 +124,13 @@ def layers(found):
     rows.append(
         ["load generator", *(f"{found['cpu'][k]['generator_us']:.1f}" for k in ("async", "sync"))]
     )
-    each = [f"{found['cpu'][key]['events_per_commit']:.1f}" for key in ("async", "sync")]
-    rows.append(["events a transaction, not µs", *each])
+    rows.append(
+        [
+            "events a transaction (no µs)",
+            f"{found['cpu']['async']['events_per_transaction']:.1f}",
+            "1",
+        ]
+    )
     head = ["layer", "async, µs", "sync, µs"]
     alone = [[what, f"{us / 1000:.2f}"] for what, us in found["alone"].items()]
     return _table(head, rows) + "\n\n" + _table(["one connection alone", "p50, ms"], alone)
