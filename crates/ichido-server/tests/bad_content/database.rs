@@ -1,5 +1,5 @@
-//! A database in trouble, a search_path that lies, floods of forgeries, and settings that would
-//! lose or double events.
+//! A database in trouble, a `search_path` with strangers on it, floods of forgeries, and settings
+//! that would lose or double events.
 
 use std::{
     io::{Read, Write},
@@ -123,7 +123,7 @@ async fn row_95_too_many_connections_are_a_503() {
 
 /// Functions and operators that fit our calls better than PostgreSQL's own, as anyone may make
 /// who may create in `public`.
-const SHADOWS: &str = r#"
+const SHADOWS: &str = r"
 CREATE FUNCTION public.refuse() RETURNS boolean LANGUAGE plpgsql AS
   $$ BEGIN RAISE EXCEPTION 'a function of somebody else was called'; END $$;
 DO $$
@@ -143,7 +143,7 @@ CREATE FUNCTION public.set_bit(bytea, integer, integer) RETURNS bytea LANGUAGE s
 CREATE FUNCTION public.times(numeric, integer) RETURNS numeric LANGUAGE sql AS
   'SELECT $1 WHERE public.refuse()';
 CREATE OPERATOR public.* (LEFTARG = numeric, RIGHTARG = integer, FUNCTION = public.times);
-"#;
+";
 
 #[tokio::test(flavor = "multi_thread")]
 async fn row_97_functions_of_another_role_in_public_are_never_called() {
