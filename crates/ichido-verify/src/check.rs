@@ -75,8 +75,8 @@ fn verify_ed25519(
 mod tests {
     use super::{Candidate, NumberedKey, check};
     use crate::Secret;
-    use crate::key::keys;
-    use crate::provider::{Accepted, Algorithm, KeyForm};
+    use crate::key::{Signature, keys};
+    use crate::provider::{Accepted, Algorithm, Encoding, KeyForm};
 
     fn key(text: &str, secret: u32) -> NumberedKey {
         let accepts = [Accepted { label: "".into(), algorithm: Algorithm::HmacSha256 }];
@@ -103,6 +103,23 @@ mod tests {
         ] {
             let checked = check(&keys, &candidates, &[b"m"]);
             assert_eq!((checked.secret, checked.comparisons), (secret, 6));
+        }
+    }
+
+    /// `Signature` has no `PartialEq`: `ct_eq` over all bytes is the only way to compare two.
+    #[test]
+    fn row_49_a_signature_that_is_right_up_to_any_byte_costs_what_a_wrong_one_costs() {
+        let keys = [key("a", 0), key("b", 1)];
+        let right = keys[1].key.sign(&[b"m"]).unwrap();
+        for wrong_byte in 0..right.bytes().len() {
+            let mut bytes = right.bytes().to_vec();
+            bytes[wrong_byte] ^= 1;
+            let text = data_encoding::HEXLOWER.encode(&bytes);
+            let signature = Signature::decode(text.as_bytes(), Encoding::Hex, bytes.len());
+            let wrong =
+                Candidate { algorithm: Algorithm::HmacSha256, signature: signature.unwrap() };
+            let checked = check(&keys, &[wrong], &[b"m"]);
+            assert_eq!((checked.secret, checked.comparisons), (None, 2), "byte {wrong_byte}");
         }
     }
 }

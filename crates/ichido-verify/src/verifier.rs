@@ -20,6 +20,10 @@ use crate::{
 /// Most secrets of one endpoint: a rotation needs two, and each costs an HMAC per request.
 pub const SECRETS_MAX: usize = 16;
 
+/// Longest tolerance: an identity is remembered for 24 h after the last retry at least, so that a
+/// recorded delivery can't take effect again. Past that it could.
+const TOLERANCE_MAX: Duration = Duration::from_hours(24);
+
 /// A provider's scheme with an endpoint's settings and keys, compiled once.
 pub struct Verifier {
     pub(crate) row: Provider,
@@ -220,6 +224,9 @@ fn tolerance(row: &Provider, settings: &Settings) -> Result<Duration, ConfigErro
         (Some(_), Some(set)) if set < Duration::from_secs(1) => {
             Err(ConfigError::new("tolerance must be at least one second"))
         }
+        (Some(_), Some(set)) if set > TOLERANCE_MAX => Err(ConfigError::new(
+            "tolerance must be at most 24 h: a recorded delivery is believed for as long",
+        )),
         (Some(rule), set) => Ok(set.unwrap_or(rule.tolerance)),
     }
 }

@@ -39,6 +39,7 @@ fn contradictions_are_refused_with_the_fix_named() {
         |seconds| Settings { tolerance: Some(Duration::from_secs(seconds)), ..Settings::default() };
     assert!(new("github", &tolerance(5), &secret).contains("remove tolerance"));
     assert!(new("stripe", &tolerance(0), &secret).contains("at least one second"));
+    assert!(new("stripe", &tolerance(86_401), &secret).contains("at most 24 h"));
     assert!(new("stripe", &none, &vec![Secret::new("a"); 17]).contains("more than 16"));
 }
 

@@ -7,6 +7,7 @@ mod auth;
 #[path = "../server/common.rs"]
 #[expect(dead_code, reason = "shared with the tests of the server, which use all of it")]
 mod common;
+mod database;
 mod json;
 mod log;
 mod replay;

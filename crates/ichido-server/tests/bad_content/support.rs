@@ -231,7 +231,14 @@ impl World {
 
 /// A database with our schema and the one of [`FILES`].
 pub(crate) async fn fresh() -> Database {
+    fresh_after("").await
+}
+
+/// The same, where somebody has run this SQL before us.
+pub(crate) async fn fresh_after(sql: &str) -> Database {
     let database = Database::fresh("badcontent").await.expect("a database");
+    let client = database.client().await.expect("connects");
+    client.batch_execute(sql).await.expect(sql);
     let (code, text) = site(database.url(), "", &[]).run(&["migrate", "--app"]);
     assert_eq!(code, Some(0), "{text}");
     database

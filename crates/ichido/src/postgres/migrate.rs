@@ -33,6 +33,7 @@ macro_rules! functions {
 
 /// In an order in which each finds what it needs.
 const FUNCTIONS: &[(&str, &str)] = functions![
+    "uuid7",
     "version",
     "sound",
     "endpoint_put",
@@ -112,7 +113,8 @@ pub async fn migrate(client: &mut Client, schema: &Schema) -> Result<Vec<Step>, 
     // Read committed, so that what is read after the lock holds what its last holder committed.
     let opening = format!(
         "SET TRANSACTION ISOLATION LEVEL READ COMMITTED; SELECT pg_advisory_xact_lock({LOCK}); \
-         SET LOCAL lock_timeout = '5s'; SET LOCAL client_min_messages = 'warning'"
+         SET LOCAL lock_timeout = '5s'; SET LOCAL client_min_messages = 'warning'; \
+         SET LOCAL search_path = pg_catalog, pg_temp"
     );
     tx.batch_execute(&opening).await.map_err(away)?;
     let steps = steps(&applied(&tx, schema).await?, schema)?;

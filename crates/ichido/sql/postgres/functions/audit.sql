@@ -2,6 +2,7 @@
 CREATE OR REPLACE FUNCTION ichido.audit()
 RETURNS TABLE (invariant text, promise text, count bigint, example text)
 LANGUAGE sql STABLE
+SET search_path = pg_catalog, pg_temp
 AS $$
   WITH state AS (
     SELECT w.id, w.run, 'work' AS place FROM ichido.work w

@@ -18,6 +18,7 @@ RETURNS TABLE (
 LANGUAGE plpgsql VOLATILE
 SET enable_seqscan = off
 SET plan_cache_mode = force_generic_plan
+SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
   v_now timestamptz := clock_timestamp();

@@ -5,6 +5,7 @@ CREATE OR REPLACE FUNCTION ichido.conflict_put(
 RETURNS void
 LANGUAGE plpgsql VOLATILE
 SET enable_seqscan = off
+SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
   INSERT INTO ichido.conflict AS c (receipt, digest, first_digest, seen_at, secret, method, url,

@@ -3,6 +3,7 @@
 CREATE OR REPLACE FUNCTION ichido.discard(receipt uuid, reason text) RETURNS boolean
 LANGUAGE plpgsql VOLATILE
 SET enable_seqscan = off
+SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
   v ichido.review;

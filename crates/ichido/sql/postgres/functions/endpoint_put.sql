@@ -4,6 +4,7 @@
 CREATE OR REPLACE FUNCTION ichido.endpoint_put(name text, provider text, settings jsonb)
 RETURNS smallint
 LANGUAGE plpgsql VOLATILE
+SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
   v ichido.endpoint;

@@ -8,6 +8,7 @@ RETURNS text
 LANGUAGE plpgsql VOLATILE
 SET lock_timeout = '2s'
 SET enable_seqscan = off
+SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
   v ichido.work;

@@ -3,6 +3,7 @@
 CREATE OR REPLACE FUNCTION ichido.flag(endpoint text, event_id text, reason text) RETURNS uuid
 LANGUAGE plpgsql VOLATILE
 SET enable_seqscan = off
+SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
   v_id uuid := ichido.uuid7();

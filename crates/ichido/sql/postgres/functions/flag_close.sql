@@ -2,6 +2,7 @@
 CREATE OR REPLACE FUNCTION ichido.flag_close(flag uuid, note text) RETURNS boolean
 LANGUAGE plpgsql VOLATILE
 SET enable_seqscan = off
+SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
   UPDATE ichido.flag f SET closed_at = clock_timestamp(), note = flag_close.note

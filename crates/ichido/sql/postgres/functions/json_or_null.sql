@@ -4,6 +4,7 @@
 -- parallel plan may start one, so RESTRICTED fails as soon as a plan over many rows is parallel.
 CREATE OR REPLACE FUNCTION ichido.json_or_null(body bytea) RETURNS jsonb
 LANGUAGE plpgsql STABLE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
   RETURN convert_from(json_or_null.body, 'UTF8')::jsonb;

@@ -6,6 +6,7 @@ CREATE OR REPLACE FUNCTION ichido.keep(
 RETURNS void
 LANGUAGE plpgsql VOLATILE
 SET enable_seqscan = off
+SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
   v ichido.event;

@@ -7,6 +7,7 @@ CREATE OR REPLACE FUNCTION ichido.mark_digests(
   e_fresh boolean[] /* NULL: all */)
 RETURNS void
 LANGUAGE plpgsql VOLATILE
+SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
   v record;

@@ -7,6 +7,7 @@ CREATE OR REPLACE FUNCTION ichido.outbox_fail(
 RETURNS text
 LANGUAGE plpgsql VOLATILE
 SET enable_seqscan = off
+SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
   v ichido.dispatch;

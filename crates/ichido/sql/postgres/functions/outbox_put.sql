@@ -6,6 +6,7 @@ CREATE OR REPLACE FUNCTION ichido.outbox_put(
   not_before timestamptz DEFAULT NULL)
 RETURNS uuid
 LANGUAGE plpgsql VOLATILE
+SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
   v_id uuid := ichido.uuid7();

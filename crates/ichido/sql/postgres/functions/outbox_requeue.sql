@@ -3,6 +3,7 @@
 CREATE OR REPLACE FUNCTION ichido.outbox_requeue(message uuid, destination text) RETURNS boolean
 LANGUAGE plpgsql VOLATILE
 SET enable_seqscan = off
+SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
   v_now timestamptz := clock_timestamp();

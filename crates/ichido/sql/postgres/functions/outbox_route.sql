@@ -3,6 +3,7 @@
 -- a finding, not silence: a row with destination '' waits for a human.
 CREATE OR REPLACE FUNCTION ichido.outbox_route() RETURNS trigger
 LANGUAGE plpgsql VOLATILE
+SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
   v_now timestamptz := clock_timestamp();

@@ -4,6 +4,7 @@ CREATE OR REPLACE FUNCTION ichido.outbox_sent(message uuid, destination text, le
 RETURNS boolean
 LANGUAGE plpgsql VOLATILE
 SET enable_seqscan = off
+SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
   v ichido.dispatch;

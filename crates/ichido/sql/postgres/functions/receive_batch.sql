@@ -25,6 +25,7 @@ LANGUAGE plpgsql VOLATILE
 SET lock_timeout = '2s'
 SET plan_cache_mode = force_generic_plan
 SET enable_seqscan = off
+SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
   v_xid text := pg_current_xact_id()::text;

@@ -9,6 +9,7 @@ RETURNS TABLE (receipt uuid, taken boolean)
 LANGUAGE plpgsql VOLATILE
 SET lock_timeout = '2s'
 SET enable_seqscan = off
+SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
   v_now timestamptz := clock_timestamp();

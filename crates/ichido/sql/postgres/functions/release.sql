@@ -6,6 +6,7 @@ RETURNS boolean
 LANGUAGE plpgsql VOLATILE
 SET lock_timeout = '2s'
 SET enable_seqscan = off
+SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
   UPDATE ichido.work w

@@ -5,6 +5,7 @@ RETURNS boolean
 LANGUAGE plpgsql VOLATILE
 SET lock_timeout = '2s'
 SET enable_seqscan = off
+SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
   UPDATE ichido.work w SET next_at = clock_timestamp() + renew.extend

@@ -4,6 +4,7 @@
 CREATE OR REPLACE FUNCTION ichido.requeue(receipt uuid) RETURNS boolean
 LANGUAGE plpgsql VOLATILE
 SET enable_seqscan = off
+SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
   v ichido.review;

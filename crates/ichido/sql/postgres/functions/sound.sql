@@ -3,6 +3,7 @@
 -- reached, when the transaction is not the one that began or when durability was turned off.
 CREATE OR REPLACE FUNCTION ichido.sound(xid text) RETURNS void
 LANGUAGE plpgsql VOLATILE
+SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
   v_sync text := current_setting('synchronous_commit');

@@ -1,6 +1,7 @@
 -- Figures for a person or a machine. Reads what is open, never the history.
 CREATE OR REPLACE FUNCTION ichido.stats() RETURNS TABLE (name text, value double precision)
 LANGUAGE plpgsql STABLE
+SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
   v_now timestamptz := clock_timestamp();

@@ -3,6 +3,7 @@
 CREATE OR REPLACE FUNCTION ichido.stats_types()
 RETURNS TABLE (endpoint text, event_type text, count bigint)
 LANGUAGE plpgsql STABLE
+SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
   v_since timestamptz := clock_timestamp() - interval '1 hour';
