@@ -20,7 +20,7 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
-use anyhow::{Context, ensure};
+use anyhow::Context;
 use clap::Parser;
 use rustix::time::{ClockId, clock_gettime};
 use tokio::{
@@ -42,7 +42,7 @@ const LAST_ANSWERS: Duration = Duration::from_secs(10);
 #[command(version)]
 struct Args {
     /// Where the server listens; 127.0.0.1 only.
-    #[arg(long)]
+    #[arg(long, value_parser = on_this_machine)]
     address: SocketAddrV4,
     /// Path of the endpoint.
     #[arg(long, default_value = "/webhooks/billing")]
@@ -79,6 +79,13 @@ struct Args {
     expect: u16,
 }
 
+fn on_this_machine(text: &str) -> Result<SocketAddrV4, String> {
+    match text.parse::<SocketAddrV4>() {
+        Ok(address) if *address.ip() == Ipv4Addr::LOCALHOST => Ok(address),
+        _ => Err("127.0.0.1 and a port: only a server on this machine is loaded".into()),
+    }
+}
+
 fn positive(text: &str) -> Result<f64, String> {
     match text.parse() {
         Ok(number) if (1e-3..=1e7).contains(&number) => Ok(number),
@@ -88,11 +95,6 @@ fn positive(text: &str) -> Result<f64, String> {
 
 fn main() -> anyhow::Result<()> {
     let args = Args::parse();
-    ensure!(
-        *args.address.ip() == Ipv4Addr::LOCALHOST,
-        "{} is not 127.0.0.1: this program loads a server on its own machine only",
-        args.address.ip()
-    );
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let report = LocalSet::new().block_on(&runtime, load(&args))?;
     writeln!(stdout(), "{}", serde_json::to_string_pretty(&report)?)?;
@@ -173,13 +175,22 @@ mod tests {
         Args::command().debug_assert();
     }
 
+    fn parsed(address: &str, rate: &str) -> Result<Args, clap::Error> {
+        let fixed = ["load", "--secret", "s", "--payload", "p"];
+        let asked = ["--address", address, "--rate", rate];
+        Args::try_parse_from(fixed.into_iter().chain(asked))
+    }
+
+    #[test]
+    fn only_this_machine_is_loaded() {
+        assert!(parsed("127.0.0.1:80", "10").is_ok());
+        for elsewhere in ["127.0.0.2:80", "192.0.2.1:80", "0.0.0.0:80", "[::1]:80"] {
+            assert!(parsed(elsewhere, "10").is_err(), "{elsewhere}");
+        }
+    }
+
     #[test]
     fn a_rate_of_nothing_is_refused() {
-        let with = |rate| {
-            let fixed = ["load", "--address", "127.0.0.1:1", "--secret", "s", "--payload", "p"];
-            Args::try_parse_from(fixed.into_iter().chain(["--rate", rate]))
-        };
-        assert!(with("10").is_ok());
-        assert!(with("0").is_err());
+        assert!(parsed("127.0.0.1:80", "0").is_err());
     }
 }
