@@ -35,9 +35,10 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<ExitCode> {
     let flags = Flags { listen: args.listen, log_format: args.log_format };
     let Loaded { config, file, unused, .. } = load::load(&args.file, &flags)?;
     log::init(&config.log)?;
-    match &file {
-        Some(file) => info!("configuration: {}", file.display()),
-        None => info!("no configuration file: defaults and the environment hold"),
+    if let Some(file) = &file {
+        info!("configuration: {}", file.display());
+    } else {
+        info!("no configuration file: defaults and the environment hold");
     }
     for name in unused {
         warn!("{name} is no setting and was not used: `ichido config default` lists them");

@@ -47,7 +47,9 @@ fn places(configuration: &Table) -> Vec<&str> {
         }
     }
     let mut all = Vec::new();
-    scalars(configuration).into_iter().for_each(|(_, value)| collect(value, &mut all));
+    for (_, value) in scalars(configuration) {
+        collect(value, &mut all);
+    }
     all
 }
 

@@ -16,7 +16,7 @@ use super::{
     file, time,
     watch::Watch,
 };
-use crate::{EndpointSpec, Error, ErrorKind, Intake, Mode, OnFailure, Outcome, Route, Taken};
+use crate::{EndpointSpec, Error, ErrorKind, Intake, OnFailure, Outcome, Route, Taken};
 
 macro_rules! sql {
     ($name:literal) => {
@@ -346,9 +346,6 @@ fn is_text(bytes: &[u8]) -> bool {
 
 /// What commands and people need to know of an endpoint.
 fn settings(spec: &EndpointSpec) -> String {
-    let mode = match spec.mode {
-        Mode::Sync => "sync",
-        Mode::Async => "async",
-    };
+    let mode = spec.mode.as_str();
     serde_json::json!({ "mode": mode, "types": spec.patterns }).to_string()
 }
