@@ -3,10 +3,13 @@
 //!
 //! It must never hold a secret: only where one is. Secrets are read when an endpoint is built.
 
+#[cfg(test)]
+mod documented;
 pub(crate) mod endpoint;
 mod environment;
 pub(crate) mod load;
 pub(crate) mod networks;
+mod refusal;
 pub(crate) mod secret;
 pub(crate) mod show;
 pub(crate) mod span;

@@ -2,6 +2,7 @@
 //!
 //! It must never add behaviour: what an engine promises is the business of `ichido::Store`.
 
+mod endpoints;
 mod open;
 mod postgres;
 mod sqlite;
@@ -11,7 +12,7 @@ use std::{future::Future, pin::Pin, sync::Arc};
 use ichido::{EndpointSpec, Error, Finding, Inbox, ReceiveError, Received, Stats, Store, Taken};
 use ichido_verify::Request;
 
-pub(crate) use open::{migrate, open, problems, reader};
+pub(crate) use open::{migrate, open, problems, reader, specs};
 
 /// A future behind a trait object.
 pub(crate) type Boxed<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;

@@ -110,23 +110,27 @@ impl std::error::Error for Refused {}
 
 /// Why a verifier can't be built. The text names the fix and never a secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ConfigError(pub(crate) String);
+pub struct ConfigError(Vec<String>);
 
 impl ConfigError {
     pub(crate) fn new(text: impl Into<String>) -> Self {
-        Self(text.into())
+        Self(vec![text.into()])
     }
 
     /// All of them in one, so that whoever mends a configuration need not start over.
-    pub(crate) fn all(problems: &[Self]) -> Self {
-        let texts: Vec<_> = problems.iter().map(|problem| problem.0.as_str()).collect();
-        Self(texts.join("; "))
+    pub(crate) fn all(problems: impl IntoIterator<Item = Self>) -> Self {
+        Self(problems.into_iter().flat_map(|problem| problem.0).collect())
+    }
+
+    /// Each thing that is wrong, with its fix.
+    pub fn problems(&self) -> &[String] {
+        &self.0
     }
 }
 
 impl fmt::Display for ConfigError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        f.write_str(&self.0.join("; "))
     }
 }
 

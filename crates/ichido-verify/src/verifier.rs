@@ -58,19 +58,23 @@ impl Verifier {
         settings: &Settings,
         secrets: &[Secret],
     ) -> Result<Self, ConfigError> {
-        let mut problems = Vec::new();
-        let tolerance = tolerance(&row, settings).unwrap_or_else(|problem| {
-            problems.push(problem);
-            Duration::ZERO
-        });
-        problems.extend(url_problem(&row, settings));
+        let (tolerance, mut problems) = check_settings(&row, settings);
         let keys = keys(&row, secrets, &mut problems);
         if !problems.is_empty() {
-            return Err(ConfigError::all(&problems));
+            return Err(ConfigError::all(problems));
         }
         let url = settings.public_url.as_deref().map(Into::into);
         let reader = Reader::new(&row);
         Ok(Self { row, keys, url, tolerance, reader })
+    }
+
+    /// Checks what does not depend on secrets, for callers that have none at hand.
+    ///
+    /// # Errors
+    /// Those of [`Verifier::new`] that are not about secrets.
+    pub fn check(name: &str, settings: &Settings) -> Result<(), ConfigError> {
+        let (_, problems) = check_settings(&Provider::of(name, settings)?, settings);
+        if problems.is_empty() { Ok(()) } else { Err(ConfigError::all(problems)) }
     }
 
     /// The provider's row.
@@ -212,6 +216,17 @@ fn url_problem(row: &Provider, settings: &Settings) -> Option<ConfigError> {
     let fix = "public_url is no URL: write all of the one that is registered with the provider, \
                such as https://example.com/webhooks/name";
     (host.is_empty() || host.starts_with(':') || !plain).then(|| ConfigError::new(fix))
+}
+
+/// The tolerance that holds, and what is wrong with the settings.
+fn check_settings(row: &Provider, settings: &Settings) -> (Duration, Vec<ConfigError>) {
+    let mut problems = Vec::new();
+    let tolerance = tolerance(row, settings).unwrap_or_else(|problem| {
+        problems.push(problem);
+        Duration::ZERO
+    });
+    problems.extend(url_problem(row, settings));
+    (tolerance, problems)
 }
 
 fn tolerance(row: &Provider, settings: &Settings) -> Result<Duration, ConfigError> {

@@ -3,11 +3,13 @@
 //! What cannot work is refused here, at start, with the fix named. An endpoint never lets a
 //! setting through that would lose or double an event later.
 
+mod contradictions;
+
 use std::{sync::Arc, time::Duration};
 
-use ichido_verify::{ConfigError, Secret, Settings, Verifier};
+use ichido_verify::{ConfigError, Provider, Secret, Settings, Verifier};
 
-use crate::{Handlers, PatternError, Store, Target};
+use crate::{Handlers, PatternError, SqlHandler, Store, Target};
 
 /// Longest name: it is part of a URL, of metrics and of every key.
 pub const NAME_MAX_BYTES: usize = 63;
@@ -17,8 +19,6 @@ pub const LEASE: Duration = Duration::from_mins(1);
 pub const MAX_ATTEMPTS: u16 = 10;
 /// How long an identity is remembered: longer than any way back that we know (30 days) + 24 h.
 pub const KEEP_IDENTITY: Duration = Duration::from_hours(24 * 90);
-/// Slack between the provider's last retry and the end of the memory of its event.
-const IDENTITY_MARGIN: Duration = Duration::from_hours(24);
 
 /// When the handler runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -28,6 +28,16 @@ pub enum Mode {
     Sync,
     /// Later, by a worker.
     Async,
+}
+
+impl Mode {
+    /// The word in the configuration.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Sync => "sync",
+            Self::Async => "async",
+        }
+    }
 }
 
 /// What becomes of a sync event whose handler fails.
@@ -49,6 +59,16 @@ pub enum RepeatedBody {
     Mark,
     /// Reject it, and store nothing of it: for senders whose bodies are never alike.
     Refuse,
+}
+
+impl OnFailure {
+    /// The word in the configuration.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Keep => "keep",
+            Self::Refuse => "refuse",
+        }
+    }
 }
 
 /// The settings of an endpoint that a store needs. Immutable once the inbox is open.
@@ -79,6 +99,10 @@ pub struct EndpointSpec {
     pub id_signed: bool,
     /// The provider wants its answer within this time; ours comes earlier.
     pub answer_within: Duration,
+    /// How far a signed timestamp may be from now; `None` where none is signed.
+    pub tolerance: Option<Duration>,
+    /// The handlers that are SQL, with their patterns: a store can look at them before any event.
+    pub sql: Vec<(String, Arc<SqlHandler>)>,
 }
 
 impl EndpointSpec {
@@ -91,12 +115,12 @@ impl EndpointSpec {
 
 /// Why an endpoint was refused at start.
 #[derive(Debug, thiserror::Error)]
-#[error("endpoint `{name}`: {problem}")]
+#[error("endpoint `{name}`: {}", problems.join("; "))]
 pub struct EndpointError {
     /// The endpoint's name.
     pub name: String,
-    /// What is wrong and how to mend it.
-    pub problem: String,
+    /// All that is wrong, each with how to mend it.
+    pub problems: Vec<String>,
 }
 
 /// An endpoint while it is being configured. `on` is an inherent method of each engine's
@@ -115,8 +139,9 @@ pub struct Endpoint<S: Store> {
     max_attempts: u16,
     keep_identity: Duration,
     handlers: Handlers<S::Handler>,
-    /// The first mistake in a chain of calls, told when the inbox opens.
-    refused: Option<PatternError>,
+    sql: Vec<(String, Arc<SqlHandler>)>,
+    /// Mistakes in a chain of calls, told when the inbox opens.
+    refused: Vec<PatternError>,
 }
 
 impl<S: Store> Endpoint<S> {
@@ -135,7 +160,8 @@ impl<S: Store> Endpoint<S> {
             max_attempts: MAX_ATTEMPTS,
             keep_identity: KEEP_IDENTITY,
             handlers: Handlers::default(),
-            refused: None,
+            sql: Vec::new(),
+            refused: Vec::new(),
         }
     }
 
@@ -201,38 +227,67 @@ impl<S: Store> Endpoint<S> {
 
     /// Adds who works on `pattern`; the engines' `on` methods end here.
     pub(crate) fn target(mut self, pattern: &str, target: Target<S::Handler>) -> Self {
-        if let Err(error) = self.handlers.add(pattern, target) {
-            self.refused.get_or_insert(error);
-        }
+        self.refused.extend(self.handlers.add(pattern, target).err());
         self
     }
 
-    /// Checks the endpoint without opening an inbox, and gives its settings with every default
-    /// filled in.
-    pub fn check(self) -> Result<Arc<EndpointSpec>, EndpointError> {
-        Ok(self.build()?.spec)
+    /// Adds a file of SQL as the handler for `pattern`; the engines' `on_sql` end here.
+    pub(crate) fn sql_target(
+        mut self,
+        pattern: &str,
+        sql: Arc<SqlHandler>,
+        target: Target<S::Handler>,
+    ) -> Self {
+        self.sql.push((pattern.to_owned(), sql));
+        self.target(pattern, target)
     }
 
-    pub(crate) fn build(self) -> Result<Built<S::Handler>, EndpointError> {
-        let name = self.name.clone();
-        self.build_inner().map_err(|problem| EndpointError { name, problem })
+    /// Its settings with every default filled in, whether or not they can work together. Secrets
+    /// are not looked at.
+    ///
+    /// # Errors
+    /// When the provider is unknown, for it has a say in the defaults.
+    pub fn spec(&self) -> Result<EndpointSpec, ConfigError> {
+        Ok(self.spec_of(&Provider::of(&self.provider, &self.settings)?))
     }
 
-    fn build_inner(self) -> Result<Built<S::Handler>, String> {
-        check_name(&self.name)?;
-        if let Some(error) = self.refused {
-            return Err(error.to_string());
+    /// Checks the endpoint without opening an inbox.
+    pub fn check(&self) -> Result<(), EndpointError> {
+        self.judge(self.verifier()).map(drop)
+    }
+
+    /// [`Endpoint::check`] of everything but its secrets, for when they cannot be had.
+    pub fn check_without_secrets(&self) -> Result<(), EndpointError> {
+        self.judge(Verifier::check(&self.provider, &self.settings))
+    }
+
+    fn verifier(&self) -> Result<Verifier, ConfigError> {
+        Verifier::new(&self.provider, &self.settings, &self.secrets)
+    }
+
+    /// Adds what is wrong here to what is wrong with the provider's scheme.
+    fn judge<T>(&self, scheme: Result<T, ConfigError>) -> Result<T, EndpointError> {
+        let mut problems: Vec<String> = name_problem(&self.name).into_iter().collect();
+        problems.extend(self.refused.iter().map(ToString::to_string));
+        let known = scheme.map_err(|error| problems.extend(error.problems().iter().cloned()));
+        if let Ok(row) = Provider::of(&self.provider, &self.settings) {
+            let spec = self.spec_of(&row);
+            problems.extend(contradictions::of(&spec, row.retry_horizon, S::HANDLER_TIMEOUT_MAX));
         }
-        let verifier = Verifier::new(&self.provider, &self.settings, &self.secrets)
-            .map_err(|e: ConfigError| e.to_string())?;
-        let row = verifier.provider();
+        match known {
+            Ok(known) if problems.is_empty() => Ok(known),
+            _ => Err(EndpointError { name: self.name.clone(), problems }),
+        }
+    }
+
+    fn spec_of(&self, row: &Provider) -> EndpointSpec {
         let handler_timeout = self.handler_timeout.unwrap_or_else(|| match self.mode {
             Mode::Sync => S::HANDLER_TIMEOUT.min(row.deadline.mul_f64(0.6)),
             Mode::Async => S::HANDLER_TIMEOUT,
         });
-        let spec = EndpointSpec {
-            name: self.name.into(),
-            provider: self.provider.into(),
+        EndpointSpec {
+            name: self.name.as_str().into(),
+            provider: self.provider.as_str().into(),
             mode: self.mode,
             on_failure: self.on_failure,
             repeated_body: self.repeated_body,
@@ -243,9 +298,15 @@ impl<S: Store> Endpoint<S> {
             patterns: self.handlers.patterns(),
             id_signed: row.id_signed,
             answer_within: row.deadline,
-        };
-        refuse_contradictions(&spec, row.retry_horizon, S::HANDLER_TIMEOUT_MAX)?;
-        Ok(Built { spec: Arc::new(spec), handlers: self.handlers, verifier: Arc::new(verifier) })
+            tolerance: row.tolerance().map(|default| self.settings.tolerance.unwrap_or(default)),
+            sql: self.sql.clone(),
+        }
+    }
+
+    pub(crate) fn build(self) -> Result<Built<S::Handler>, EndpointError> {
+        let verifier = self.judge(self.verifier())?;
+        let spec = Arc::new(self.spec_of(verifier.provider()));
+        Ok(Built { spec, handlers: self.handlers, verifier: Arc::new(verifier) })
     }
 }
 
@@ -266,71 +327,34 @@ pub(crate) struct Built<H: ?Sized> {
     pub(crate) verifier: Arc<Verifier>,
 }
 
-fn check_name(name: &str) -> Result<(), String> {
+fn name_problem(name: &str) -> Option<String> {
     let word = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
     let good = name.starts_with(word) && name.chars().all(|c| word(c) || c == '-' || c == '_');
-    if good && name.len() <= NAME_MAX_BYTES {
-        return Ok(());
-    }
-    Err(format!("a name is a-z, 0-9, `-` and `_`, at most {NAME_MAX_BYTES} bytes"))
+    (!good || name.len() > NAME_MAX_BYTES)
+        .then(|| format!("a name is a-z, 0-9, `-` and `_`, at most {NAME_MAX_BYTES} bytes"))
 }
 
-/// The settings that would lose or double an event, each refused with its fix.
-fn refuse_contradictions(
-    spec: &EndpointSpec,
-    retry_horizon: Option<Duration>,
-    handler_timeout_max: Duration,
-) -> Result<(), String> {
-    let timeout = spec.handler_timeout;
-    let (timeout_s, lease_s) = (timeout.as_secs_f64(), spec.lease.as_secs_f64());
-    if timeout > handler_timeout_max {
-        let max_s = handler_timeout_max.as_secs_f64();
-        return Err(format!("handler_timeout is {timeout_s} s; this engine allows {max_s} s"));
+/// A duration in the largest unit that it is a whole number of, as the configuration writes it.
+pub fn span_text(span: Duration) -> String {
+    let ms = span.as_millis();
+    let units = [(86_400_000, "d"), (3_600_000, "h"), (60_000, "m"), (1_000, "s")];
+    let whole = units.into_iter().find(|(unit, _)| ms > 0 && ms.is_multiple_of(*unit));
+    let (unit, name) = whole.unwrap_or((1, "ms"));
+    format!("{}{name}", ms / unit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_duration_is_written_as_in_the_configuration() {
+        for (ms, expected) in
+            [(0, "0ms"), (250, "250ms"), (7_200, "7200ms"), (90_000, "90s"), (1_800_000, "30m")]
+        {
+            assert_eq!(span_text(Duration::from_millis(ms)), expected);
+        }
+        assert_eq!(span_text(Duration::from_hours(100)), "100h");
+        assert_eq!(span_text(Duration::from_hours(96)), "4d");
     }
-    if timeout.is_zero() {
-        return Err("handler_timeout is 0: give handlers some time".into());
-    }
-    if spec.lease <= timeout {
-        return Err(format!(
-            "lease ({lease_s} s) must be longer than handler_timeout ({timeout_s} s): a handler \
-             that still runs would be started again"
-        ));
-    }
-    let ours = spec.receive_within();
-    if spec.mode == Mode::Sync && timeout >= ours {
-        return Err(format!(
-            "handler_timeout ({timeout_s} s) must be below the {} s within which {} is answered: \
-             lower it, or use mode = \"async\"",
-            ours.as_secs_f64(),
-            spec.provider
-        ));
-    }
-    if spec.max_attempts == 0 {
-        return Err("max_attempts is 0: no handler would ever start".into());
-    }
-    if spec.on_failure == OnFailure::Refuse && retry_horizon.is_none() {
-        return Err(format!(
-            "on_failure = \"refuse\" loses events: {} never sends again what was refused; use \
-             \"keep\"",
-            spec.provider
-        ));
-    }
-    if spec.repeated_body == RepeatedBody::Refuse && spec.id_signed {
-        return Err(format!(
-            "repeated_body = \"refuse\" has nothing to do: {} signs the event id, so that a \
-             replay is a duplicate; leave it out",
-            spec.provider
-        ));
-    }
-    let floor = retry_horizon.unwrap_or_default() + IDENTITY_MARGIN;
-    if spec.keep_identity < floor {
-        return Err(format!(
-            "keep_identity ({} h) must be at least {} h: {} may still send the event again, and \
-             it would take effect twice",
-            spec.keep_identity.as_secs() / 3600,
-            floor.as_secs() / 3600,
-            spec.provider
-        ));
-    }
-    Ok(())
 }

@@ -79,8 +79,8 @@ impl<S: Store> Inbox<S> {
             let built = endpoint.build()?;
             let name = built.spec.name.clone();
             if map.insert(name.clone(), built).is_some() {
-                let problem = "configured twice: names are permanent and unique".to_owned();
-                return Err(EndpointError { name: name.to_string(), problem });
+                let problems = vec!["configured twice: names are permanent and unique".to_owned()];
+                return Err(EndpointError { name: name.to_string(), problems });
             }
         }
         store.configure(map.values().map(|built| built.spec.clone()).collect());

@@ -52,10 +52,11 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         What::Check(of) => return check(of),
         What::Show(of) => {
             let loaded = load::load(&of.file, &Flags::default())?;
+            let specs = engine::specs(&loaded.config);
             if of.form.json {
-                output::json(&show::values(&loaded))?;
+                output::json(&show::values(&loaded, &specs))?;
             } else {
-                output::line(&show::text(&loaded))?;
+                output::line(&show::text(&loaded, &specs))?;
             }
         }
         What::Default => output::line(DEFAULTS.trim_end())?,

@@ -11,10 +11,9 @@ use std::{
 };
 
 use anyhow::{Context, anyhow, bail};
-use serde::Deserialize;
 use toml::{Table, Value};
 
-use super::{Config, DEFAULTS, environment, secret::without_password};
+use super::{Config, DEFAULTS, environment, refusal::refusal, secret::without_password};
 use crate::cli::{ConfigFile, LogFormat};
 
 /// Where a value came from.
@@ -83,19 +82,18 @@ fn load_with(
     };
     let mut base = PathBuf::new();
     let file = file_of(file);
+    let mut text = String::new();
     if let Some(path) = &file {
-        let values = read(path)?;
+        text =
+            fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
         base = path.parent().map(Path::to_owned).unwrap_or_default();
-        layers.merge(&[], values, &Source::File(path.clone()));
+        layers.merge(&[], parse(path, &text)?, &Source::File(path.clone()));
     }
     let unused = layers.environment(vars)?;
     layers.flags(flags);
-    let mut config = Config::deserialize(Value::Table(layers.table.clone()))
-        .map_err(|error| anyhow!("{}", one_line(&error.to_string())))
-        .with_context(|| match &file {
-            Some(path) => format!("configuration {}", path.display()),
-            None => "configuration".into(),
-        })?;
+    let read = file.as_deref().map(|path| (path, text.as_str()));
+    let mut config: Config = serde_path_to_error::deserialize(Value::Table(layers.table.clone()))
+        .map_err(|error| refusal(&error, &layers.sources, read))?;
     config.base = base;
     refuse_password_in_file(&layers)?;
     Ok(Loaded { config, file, table: layers.table, sources: layers.sources, unused })
@@ -108,18 +106,17 @@ fn file_of(named: &ConfigFile) -> Option<PathBuf> {
     named.or_else(|| Some(PathBuf::from(HERE)).filter(|path| path.exists()))
 }
 
-fn read(path: &Path) -> anyhow::Result<Table> {
-    let shown = path.display();
-    let text = fs::read_to_string(path).with_context(|| format!("cannot read {shown}"))?;
+fn parse(path: &Path, text: &str) -> anyhow::Result<Table> {
     text.parse().map_err(|error: toml::de::Error| {
         // The line without its text, which may hold a secret in the wrong place.
         let at = error.span().map_or(0, |span| span.start);
         let line = text[..at.min(text.len())].matches('\n').count() + 1;
-        anyhow!("{shown}:{line}: {}", one_line(error.message()))
+        anyhow!("{}:{line}: {}", path.display(), one_line(error.message()))
     })
 }
 
-fn one_line(text: &str) -> String {
+/// A message of several lines on one.
+pub(super) fn one_line(text: &str) -> String {
     let parts: Vec<_> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     parts.join(", ")
 }

@@ -4,6 +4,7 @@
 
 use std::fmt::Write;
 
+use ichido::{EndpointSpec, span_text};
 use serde::Serialize;
 use toml::Value;
 
@@ -23,23 +24,49 @@ pub(crate) struct Shown {
     pub(crate) from: String,
 }
 
-/// Every value in the order of the default file, then endpoints.
-pub(crate) fn values(loaded: &Loaded) -> Vec<Shown> {
+/// Every value in the order of the default file, then endpoints, then what holds in these without
+/// being written there: `specs`.
+pub(crate) fn values(loaded: &Loaded, specs: &[EndpointSpec]) -> Vec<Shown> {
     let shown = |(path, value): (KeyPath, &Value)| {
         let from = loaded.sources.get(&path).unwrap_or(&Source::Default).to_string();
         Shown { key: dotted(&path), value: masked(&path, value), from }
     };
-    scalars(&loaded.table).into_iter().map(shown).collect()
+    let mut all: Vec<_> = scalars(&loaded.table).into_iter().map(shown).collect();
+    for spec in specs {
+        for (key, value) in settings(spec) {
+            let path: KeyPath = ["endpoint", &*spec.name, key].map(str::to_owned).to_vec();
+            if !loaded.sources.contains_key(&path) {
+                let (key, from) = (dotted(&path), Source::Default.to_string());
+                all.push(Shown { key, value, from });
+            }
+        }
+    }
+    all
 }
 
 /// The same as TOML that could be loaded again, each line with its origin as a comment.
-pub(crate) fn text(loaded: &Loaded) -> String {
+pub(crate) fn text(loaded: &Loaded, specs: &[EndpointSpec]) -> String {
     let mut text = String::new();
-    for Shown { key, value, from } in values(loaded) {
+    for Shown { key, value, from } in values(loaded, specs) {
         let _ = writeln!(text, "{:<56} # {from}", format!("{key} = {value}"));
     }
     text.truncate(text.trim_end().len());
     text
+}
+
+/// What an endpoint's table may say, as it says it.
+fn settings(spec: &EndpointSpec) -> Vec<(&'static str, Value)> {
+    let span = |span| Value::String(span_text(span));
+    let mut all = vec![
+        ("mode", Value::String(spec.mode.as_str().into())),
+        ("on_failure", Value::String(spec.on_failure.as_str().into())),
+        ("handler_timeout", span(spec.handler_timeout)),
+        ("lease", span(spec.lease)),
+        ("max_attempts", Value::Integer(spec.max_attempts.into())),
+        ("keep_identity", span(spec.keep_identity)),
+    ];
+    all.extend(spec.tolerance.map(|tolerance| ("tolerance", span(tolerance))));
+    all
 }
 
 fn masked(path: &KeyPath, value: &Value) -> Value {
@@ -50,7 +77,7 @@ fn masked(path: &KeyPath, value: &Value) -> Value {
     }
 }
 
-fn dotted(path: &KeyPath) -> String {
+pub(super) fn dotted(path: &KeyPath) -> String {
     let bare = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     let quoted = path.iter().map(|key| {
         if !key.is_empty() && key.chars().all(bare) {

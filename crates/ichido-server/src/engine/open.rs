@@ -2,23 +2,13 @@
 //!
 //! It must never stop at the first problem: whoever mends a configuration wants to see them all.
 
-use std::{
-    collections::BTreeMap,
-    fmt, fs,
-    path::{Path, PathBuf},
-    sync::Arc,
-};
+use std::{collections::BTreeMap, fmt, fs, path::PathBuf, sync::Arc};
 
 use ichido::{Endpoint, EndpointSpec, Inbox, SqlHandler, Store};
-use ichido_verify::Settings;
 
-use super::{Engine, Named, postgres, sqlite};
+use super::{Engine, Named, endpoints, postgres, sqlite};
 use crate::{
-    config::{
-        Config, PerEngine,
-        endpoint::{EndpointConfig, HandlerConfig},
-        secret::Database,
-    },
+    config::{Config, PerEngine, secret::Database},
     tls::Tls,
 };
 
@@ -51,122 +41,25 @@ pub(crate) trait Kind {
     fn file(files: &PerEngine) -> Option<&PathBuf>;
 }
 
-/// The settings of every endpoint with its defaults filled in, checked with all secrets and SQL
-/// files read. Opens no database.
-pub(crate) fn check<K: Kind>(config: &Config) -> Result<Vec<Arc<EndpointSpec>>, Vec<Problem>> {
-    let (mut specs, mut problems) = (Vec::new(), Vec::new());
-    for (name, settings) in &config.endpoint {
-        match endpoint::<K>(name, settings, &config.base) {
-            Ok(endpoint) => match endpoint.check() {
-                Ok(spec) => specs.push(spec),
-                Err(error) => problems.push(Problem(error.to_string())),
-            },
-            Err(more) => problems.extend(more),
-        }
-    }
-    if problems.is_empty() { Ok(specs) } else { Err(problems) }
-}
-
 /// An inbox of `store` with the endpoints of the configuration.
 pub(crate) fn inbox<K: Kind>(config: &Config, store: K::Store) -> Opened {
-    check::<K>(config)?;
-    let endpoints = config.endpoint.iter();
-    let endpoints: Result<Vec<_>, _> =
-        endpoints.map(|(name, settings)| endpoint::<K>(name, settings, &config.base)).collect();
-    match Inbox::new(store, endpoints?) {
+    match Inbox::new(store, endpoints::all::<K>(config)) {
         Ok(inbox) => Ok(Arc::new(Named(K::NAME, inbox))),
         Err(error) => Err(vec![Problem(error.to_string())]),
     }
 }
 
-fn endpoint<K: Kind>(
-    name: &str,
-    config: &EndpointConfig,
-    base: &Path,
-) -> Result<Endpoint<K::Store>, Vec<Problem>> {
-    let mut problems = Vec::new();
-    let mut endpoint = Endpoint::new(name, &config.provider)
-        .mode(config.mode.into())
-        .on_failure(config.on_failure.into())
-        .repeated_body(config.repeated_body.into())
-        .settings(settings(config));
-    for secret in &config.secrets.0 {
-        match secret.read(base) {
-            Ok(secret) => endpoint = endpoint.secret(secret),
-            Err(problem) => problems.push(Problem(format!("endpoint `{name}`: {problem}"))),
-        }
-    }
-    if let Some(span) = config.handler_timeout {
-        endpoint = endpoint.handler_timeout(span.0);
-    }
-    if let Some(span) = config.lease {
-        endpoint = endpoint.lease(span.0);
-    }
-    if let Some(attempts) = config.max_attempts {
-        endpoint = endpoint.max_attempts(attempts);
-    }
-    if let Some(span) = config.keep_identity {
-        endpoint = endpoint.keep_identity(span.0);
-    }
-    for (pattern, handler) in &config.handlers {
-        if let HandlerConfig::Queue(queue) = handler {
-            endpoint = endpoint.leave(pattern, queue);
-            continue;
-        }
-        match sql_handler::<K>(pattern, handler, base) {
-            Ok(handler) => endpoint = K::on_sql(endpoint, pattern, handler),
-            Err(problem) => problems.push(Problem(format!("endpoint `{name}`: {problem}"))),
-        }
-    }
-    if problems.is_empty() { Ok(endpoint) } else { Err(problems) }
-}
-
-fn settings(config: &EndpointConfig) -> Settings {
-    Settings {
-        tolerance: config.tolerance.map(|span| span.0),
-        public_url: config.public_url.clone(),
-        generic: config.generic.clone(),
-    }
-}
-
-fn sql_handler<K: Kind>(
-    pattern: &str,
-    handler: &HandlerConfig,
-    base: &Path,
-) -> Result<SqlHandler, String> {
-    let file = match handler {
-        HandlerConfig::File(file) => Some(file),
-        HandlerConfig::PerEngine(files) => K::file(files),
-        HandlerConfig::Queue(_) => None,
-    };
-    let engine = K::NAME;
-    let Some(file) = file else {
-        return Err(format!(
-            "handler `{pattern}` has no file for this engine: add {engine} = \"FILE\""
-        ));
-    };
-    let path = base.join(file);
-    let text = fs::read_to_string(&path)
-        .map_err(|error| format!("handler `{pattern}`: {}: {error}", path.display()))?;
-    SqlHandler::parse(file.display().to_string(), &text)
-        .map_err(|error| format!("handler `{pattern}`: {error}"))
-}
-
-/// Opens the engine that the database's URL names. PostgreSQL may be away.
+/// Opens the engine that the database's URL names. PostgreSQL may be away. Nothing is opened or
+/// made for a configuration that cannot work.
 pub(crate) async fn open(config: &Config) -> Opened {
-    let mut problems = own_problems(config);
-    let opened = match config.database.url.resolve(&config.base) {
+    let problems = problems(config);
+    if !problems.is_empty() {
+        return Err(problems);
+    }
+    match config.database.url.resolve(&config.base) {
         Err(problem) => Err(vec![Problem(problem)]),
         Ok(Database::Sqlite(path)) => sqlite::open(config, &path).await,
         Ok(Database::Postgres(url)) => postgres::open(config, &url),
-    };
-    match opened {
-        Ok(inbox) if problems.is_empty() => Ok(inbox),
-        Ok(_) => Err(problems),
-        Err(more) => {
-            problems.extend(more);
-            Err(problems)
-        }
     }
 }
 
@@ -177,14 +70,24 @@ pub(crate) fn problems(config: &Config) -> Vec<Problem> {
     match config.database.url.resolve(&config.base) {
         Err(problem) => problems.push(Problem(problem)),
         Ok(Database::Sqlite(_)) => {
-            problems.extend(check::<sqlite::Kind>(config).err().unwrap_or_default());
+            problems.extend(endpoints::check::<sqlite::Kind>(config));
         }
         Ok(Database::Postgres(url)) => {
             problems.extend(postgres::settings(config, &url).err());
-            problems.extend(check::<postgres::Kind>(config).err().unwrap_or_default());
+            problems.extend(endpoints::check::<postgres::Kind>(config));
         }
     }
     problems
+}
+
+/// The settings of every endpoint with their defaults filled in, as far as these are known:
+/// they depend on the engine and on the provider.
+pub(crate) fn specs(config: &Config) -> Vec<EndpointSpec> {
+    match config.database.url.resolve(&config.base) {
+        Err(_) => Vec::new(),
+        Ok(Database::Sqlite(_)) => endpoints::specs::<sqlite::Kind>(config),
+        Ok(Database::Postgres(_)) => endpoints::specs::<postgres::Kind>(config),
+    }
 }
 
 /// The database without endpoints, for commands that only read it.

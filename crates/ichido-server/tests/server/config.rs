@@ -50,9 +50,35 @@ fn an_sql_handler_that_commits_is_refused_by_file_and_line() {
 
 #[test]
 fn all_problems_are_told_at_once() {
-    let endpoint = "provider = \"stripe\"\nsecrets = [\"env:ONE\", \"env:TWO\"]";
-    let (_, text) = site(endpoint).run(&["config", "check"]);
-    assert!(text.contains("env:ONE") && text.contains("env:TWO"), "{text}");
+    let endpoint = "provider = \"stripe\"\nsecrets = [\"env:ONE\", \"env:TWO\"]\n\
+                    mode = \"async\"\non_failure = \"refuse\"\nlease = \"1s\"\n\
+                    keep_identity = \"30m\"\ntolerance = \"1ms\"\npublic_url = \"x\"\n\
+                    handlers = { \"a*\" = \"no.sql\", \"*.b\" = { queue = \"q\" } }";
+    let (code, text) = site(endpoint).run(&["config", "check"]);
+    assert_eq!(code, Some(1), "{text}");
+    for told in [
+        "env:ONE",
+        "env:TWO",
+        "mode = \"async\"",
+        "lease (1s)",
+        "keep_identity (30m) must be at least 4d",
+        "tolerance must",
+        "public_url is no URL",
+        "no.sql",
+        "`*.b` is no type pattern",
+        "9 problem(s)",
+    ] {
+        assert!(text.contains(told), "{told}:\n{text}");
+    }
+    assert!(!text.contains("no secret"), "{text}");
+}
+
+#[test]
+fn a_configuration_that_cannot_work_makes_no_file() {
+    let site = Site::new("[endpoint.b]\nprovider = \"stripe\"\nsecrets = [\"env:NOT_SET\"]");
+    let (code, text) = site.run(&["serve"]);
+    assert_eq!(code, Some(1), "{text}");
+    assert_eq!(std::fs::read_dir(site.path()).expect("there").count(), 1, "ichido.toml alone");
 }
 
 #[test]

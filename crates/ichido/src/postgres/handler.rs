@@ -100,7 +100,8 @@ impl Endpoint<Postgres> {
 
     /// Adds a file of SQL as the handler for `pattern`.
     pub fn on_sql(self, pattern: &str, handler: SqlHandler) -> Self {
-        self.target(pattern, Target::Handler(Arc::new(handler)))
+        let handler = Arc::new(handler);
+        self.sql_target(pattern, handler.clone(), Target::Handler(handler))
     }
 }
 

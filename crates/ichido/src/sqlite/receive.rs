@@ -17,7 +17,7 @@ use super::{
     watch::Watch,
 };
 use crate::{
-    EndpointSpec, Error, ErrorKind, Intake, Mode, OnFailure, Outcome, RepeatedBody, Route, Taken,
+    EndpointSpec, Error, ErrorKind, Intake, OnFailure, Outcome, RepeatedBody, Route, Taken,
 };
 
 macro_rules! sql {
@@ -353,9 +353,6 @@ fn is_text(bytes: &[u8]) -> bool {
 
 /// What commands and people need to know of an endpoint.
 fn settings(spec: &EndpointSpec) -> String {
-    let mode = match spec.mode {
-        Mode::Sync => "sync",
-        Mode::Async => "async",
-    };
+    let mode = spec.mode.as_str();
     serde_json::json!({ "mode": mode, "types": spec.patterns }).to_string()
 }
