@@ -35,7 +35,8 @@ async fn a_cancellation_that_comes_twice_does_not_lose_what_its_handler_left_beh
     let db = Db::new().await;
     let once = "CREATE SEQUENCE cancellation; \
         CREATE FUNCTION cancel_once() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN \
-          IF nextval('public.cancellation') = 1 THEN RAISE 'again' USING ERRCODE = '57014'; END IF; \
+          IF nextval('public.cancellation') = 1 THEN \
+            RAISE 'again' USING ERRCODE = '57014'; END IF; \
           RETURN NEW; END $$; \
         CREATE TRIGGER cancel_once BEFORE INSERT ON ichido.work \
           FOR EACH ROW EXECUTE FUNCTION cancel_once()";
