@@ -253,7 +253,7 @@ fn row_101_settings_that_would_lose_or_double_events_are_refused_at_start() {
         (format!("{good}tolerance = \"0s\""), "tolerance must be at least one second"),
         (format!("{good}tolerance = \"87600h\""), "tolerance must be at most 24 h"),
         (format!("{good}tolerance = \"86401s\""), "tolerance must be at most 24 h"),
-        (format!("{good}keep_identity = \"95h\""), "keep_identity (95 h) must be at least 96 h"),
+        (format!("{good}keep_identity = \"95h\""), "keep_identity (95h) must be at least 4d"),
         (format!("{good}max_attempts = 0"), "max_attempts is 0"),
     ] {
         let (code, text) = checked(&config);
