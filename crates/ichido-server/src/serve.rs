@@ -84,9 +84,9 @@ impl Server {
         });
         http::first_check(&self.app).await;
         shutdown.await;
+        self.app.stopping();
         info!("stopping: no new connections, finishing what is in flight");
         let end = Instant::now() + deadline;
-        self.app.stopping();
         webhooks.stop().await.context("the listener ended badly")?;
         let closing = async {
             self.app.drained().await;
