@@ -122,6 +122,9 @@ impl App {
             _ = cut_short.wait_for(|cut| *cut) => answer::unavailable(self.limits.retry_after.0),
         };
         drop(in_flight);
+        if line.is_unread() {
+            answer = answer::closing(answer);
+        }
         answer::complete(&mut answer, id, face.tls.is_some());
         self.metrics.answered(answer.status().as_u16());
         answer

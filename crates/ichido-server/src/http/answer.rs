@@ -138,7 +138,8 @@ pub(crate) fn text(status: StatusCode, body: impl Into<Bytes>) -> Answer {
     answer(status, TEXT, body.into())
 }
 
-fn closing(mut answer: Answer) -> Answer {
+/// The same, and the connection ends with it.
+pub(crate) fn closing(mut answer: Answer) -> Answer {
     answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     answer
 }

@@ -93,8 +93,8 @@ impl Clock {
         }
     }
 
-    /// A delivery was taken, its time too, if it has one.
-    pub(super) fn taken(&self, metrics: &EndpointMetrics) {
+    /// A delivery was verified, its time too, if it has one.
+    pub(super) fn agrees(&self, metrics: &EndpointMetrics) {
         if self.doubted.load(Ordering::Relaxed) == 0 {
             return;
         }

@@ -85,16 +85,16 @@ impl Line {
 
     /// Bytes came.
     pub(super) fn heard(&self) {
-        if self.state().phase == Phase::Idle {
-            self.enter(Phase::Head);
-            self.state().unread = true;
+        let mut state = self.state();
+        if state.phase == Phase::Idle {
+            (state.phase, state.since, state.unread) = (Phase::Head, Instant::now(), true);
         }
     }
 
     /// A head is whole; a body follows or not.
     pub(super) fn asked(&self, body: bool) {
-        self.enter(Phase::Answering);
-        self.state().unread = body;
+        let mut state = self.state();
+        (state.phase, state.since, state.unread) = (Phase::Answering, Instant::now(), body);
     }
 
     /// The body is being read.
@@ -104,8 +104,12 @@ impl Line {
 
     /// The body is whole.
     pub(super) fn read(&self) {
-        self.enter(Phase::Answering);
-        self.state().unread = false;
+        self.asked(false);
+    }
+
+    /// True while a part of the request is unread: it is not going to be, once there is an answer.
+    pub(super) fn is_unread(&self) -> bool {
+        self.state().unread
     }
 
     /// The answer is made; hyper writes it.

@@ -60,7 +60,7 @@ pub(crate) async fn receive(
             answer::handshake(handshake)
         }
         Ok(received) => {
-            app.clock.taken(metrics);
+            app.clock.agrees(metrics);
             answer::taken(&received)
         }
         Err(error) => not_taken(app, metrics, id, &error),
@@ -117,6 +117,8 @@ fn not_taken(
             answer::rejected(*status)
         }
         ReceiveError::Store(error) => {
+            // It was verified, its time too.
+            app.clock.agrees(metrics);
             metrics.failed(error.kind().as_str());
             log_failure(request, endpoint, error);
             match error.kind() {

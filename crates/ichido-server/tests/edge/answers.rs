@@ -65,6 +65,21 @@ fn each_answer_has_a_request_id_of_ours_that_the_log_names() {
 }
 
 #[test]
+fn an_answer_before_the_body_ends_the_connection_and_says_so() {
+    let site = site("");
+    let server = site.serve();
+    for (method, path, status) in
+        [("POST", "/nope", 404), ("PUT", PATH, 405), ("GET", "/livez", 200)]
+    {
+        let head = format!("{method} {path} HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\n\r\n");
+        let mut wire = Wire::sent(server.address, head.as_bytes());
+        let answer = wire.answer().expect("an answer");
+        assert_eq!((answer.status, answer.header("connection")), (status, Some("close")));
+        assert!(wire.is_closed(), "{path}");
+    }
+}
+
+#[test]
 fn nothing_is_redirected_upgraded_or_compressed() {
     let site = site("");
     let server = site.serve();

@@ -1,6 +1,7 @@
 //! A PostgreSQL whose receipts take as long as a test wants: as a disk that is slow.
 //!
-//! It must never hold a lock: those have a timeout of their own.
+//! It must never hold a lock, which has a timeout of its own, and never leave a statement behind
+//! that waits for ever.
 
 use ichido_testkit::Database;
 use tokio::runtime::Runtime;
@@ -15,8 +16,9 @@ const GATE: &str = "
     CREATE TABLE gate (open boolean);
     CREATE FUNCTION wait_at_the_gate() RETURNS trigger LANGUAGE plpgsql AS $$
     BEGIN
-        WHILE NOT EXISTS (SELECT FROM public.gate) LOOP
-            PERFORM pg_sleep(0.005);
+        WHILE NOT EXISTS (SELECT FROM public.gate)
+            AND clock_timestamp() < now() + interval '30 s' LOOP
+            PERFORM pg_sleep(0.01);
         END LOOP;
         RETURN NEW;
     END $$;
@@ -86,5 +88,13 @@ impl Gate {
     /// Waits until exactly so many are stored.
     pub(crate) fn wait_for_stored(&self, count: i64) {
         eventually("the events are stored", || (self.stored() == count).then_some(()));
+    }
+}
+
+/// Whoever still stands at the gate, their server gone, goes home.
+impl Drop for Gate {
+    fn drop(&mut self) {
+        let opened = self.client.batch_execute("INSERT INTO gate VALUES (true)");
+        let _ = self.runtime.block_on(opened);
     }
 }
