@@ -8,3 +8,4 @@ mod config;
 mod demo;
 mod deploy;
 mod http;
+mod start;
