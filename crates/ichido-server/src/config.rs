@@ -14,7 +14,11 @@ pub(crate) mod secret;
 pub(crate) mod show;
 pub(crate) mod span;
 
-use std::{collections::BTreeMap, net::SocketAddr, path::PathBuf};
+use std::{
+    collections::BTreeMap,
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
+    path::PathBuf,
+};
 
 use serde::Deserialize;
 
@@ -159,6 +163,16 @@ pub(crate) struct App {
 pub(crate) struct PerEngine {
     pub(crate) sqlite: Option<PathBuf>,
     pub(crate) postgres: Option<PathBuf>,
+}
+
+/// How this machine reaches a listener: an address that means all of them cannot be asked.
+pub(crate) fn reachable(listen: SocketAddr) -> SocketAddr {
+    let ip = match listen.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+        ip => ip,
+    };
+    SocketAddr::new(ip, listen.port())
 }
 
 impl Config {

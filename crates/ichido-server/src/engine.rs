@@ -12,6 +12,7 @@ use std::{future::Future, pin::Pin, sync::Arc};
 use ichido::{EndpointSpec, Error, Finding, Inbox, ReceiveError, Received, Stats, Store, Taken};
 use ichido_verify::Request;
 
+pub(crate) use endpoints::settings;
 pub(crate) use open::{migrate, open, problems, reader, specs};
 
 /// A future behind a trait object.

@@ -6,6 +6,7 @@ use std::borrow::Cow;
 
 use anyhow::anyhow;
 use tracing::level_filters::LevelFilter;
+use tracing_subscriber::{Layer, filter::Targets, layer::SubscriberExt, util::SubscriberInitExt};
 
 use crate::{
     cli::LogFormat,
@@ -24,11 +25,15 @@ pub(crate) fn init(log: &Log) -> anyhow::Result<()> {
         LogLevel::Debug => LevelFilter::DEBUG,
         LogLevel::Trace => LevelFilter::TRACE,
     };
-    let lines = tracing_subscriber::fmt().with_max_level(level).with_writer(std::io::stderr);
-    let done = match log.format {
-        LogFormat::Text => lines.with_ansi(false).with_target(false).try_init(),
-        LogFormat::Json => lines.json().flatten_event(true).with_target(false).try_init(),
+    let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_target(false);
+    let lines = match log.format {
+        LogFormat::Text => lines.with_ansi(false).boxed(),
+        LogFormat::Json => lines.json().flatten_event(true).boxed(),
     };
+    // What the pool of connections says, one line each, is said once by whoever needed one.
+    let pool = if level < LevelFilter::DEBUG { LevelFilter::OFF } else { level };
+    let which = Targets::new().with_default(level).with_target("deadpool", pool);
+    let done = tracing_subscriber::registry().with(lines.with_filter(which)).try_init();
     done.map_err(|error| anyhow!("cannot set up the log: {error}"))
 }
 

@@ -4,7 +4,7 @@
 
 use std::{future::Future, net::SocketAddr, sync::Arc, time::Duration};
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow};
 use tokio::{
     net::TcpListener,
     sync::oneshot,
@@ -36,33 +36,35 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Opens the inbox and binds the listeners. Refuses what contradicts itself.
+    /// Binds the listeners and opens the inbox. Refuses what contradicts itself. Without its port
+    /// it leaves no trace in a database.
     pub(crate) async fn bind(config: Config) -> anyhow::Result<Self> {
-        let (engine, tls) = match (engine::open(&config).await, Tls::load(&config)) {
-            (Ok(engine), Ok(tls)) => (engine, tls.map(Arc::new)),
-            (engine, tls) => {
-                let engine = engine.err().unwrap_or_default().into_iter().map(|p| p.0);
-                let list: Vec<_> = engine.chain(tls.err()).map(|p| format!("\n  {p}")).collect();
-                bail!("the configuration cannot work:{}", list.concat());
-            }
+        let listener = listen(config.listen, "listen").await?;
+        let private = listener.local_addr()?.ip().is_loopback();
+        let health = match config.health.listen {
+            HealthListen::Own(address) => Some(listen(address, "health.listen").await?),
+            HealthListen::Auto | HealthListen::Off => None,
         };
+        let (opened, tls) = match Tls::load(&config) {
+            Ok(tls) => (engine::open(&config).await.map_err(|all| (all, None)), tls.map(Arc::new)),
+            Err(problem) => (Err((engine::problems(&config), Some(problem))), None),
+        };
+        let engine = opened.map_err(|(problems, tls)| {
+            let all = problems.into_iter().map(|problem| problem.0).chain(tls);
+            let list: Vec<_> = all.map(|problem| format!("\n  {problem}")).collect();
+            anyhow!("the configuration cannot work:{}", list.concat())
+        })?;
         let renewal = tls.clone().map(|tls| Renewal::new(tls, config.tls.renew_every.0));
         let renewal = renewal.transpose()?;
         open_files::allow(&config.limits);
-        let listener = listen(config.listen, "listen").await?;
         let auto = config.health.listen == HealthListen::Auto;
-        let private = listener.local_addr()?.ip().is_loopback();
         let routes = Routes { webhooks: true, health: auto, details: auto && private };
         let webhooks = (listener, Face { routes, tls: tls.clone() });
-        let health = match config.health.listen {
-            HealthListen::Own(address) => {
-                let tls = tls.filter(|_| config.tls.listeners == TlsListeners::All);
-                let listener = listen(address, "health.listen").await?;
-                let routes = Routes { webhooks: false, health: true, details: true };
-                Some((listener, Face { routes, tls }))
-            }
-            HealthListen::Auto | HealthListen::Off => None,
-        };
+        let health = health.map(|listener| {
+            let tls = tls.filter(|_| config.tls.listeners == TlsListeners::All);
+            let routes = Routes { webhooks: false, health: true, details: true };
+            (listener, Face { routes, tls })
+        });
         let app = Arc::new(App::new(engine, config.limits.clone()));
         Ok(Self { app, webhooks, health, renewal, config })
     }

@@ -103,6 +103,8 @@ pub struct EndpointSpec {
     pub tolerance: Option<Duration>,
     /// The handlers that are SQL, with their patterns: a store can look at them before any event.
     pub sql: Vec<(String, Arc<SqlHandler>)>,
+    /// What logs call the handlers.
+    names: Handlers<str>,
 }
 
 impl EndpointSpec {
@@ -110,6 +112,13 @@ impl EndpointSpec {
     /// later than [`crate::RECEIVE_DEADLINE`].
     pub fn receive_within(&self) -> Duration {
         crate::RECEIVE_DEADLINE.min(self.answer_within.mul_f64(0.9))
+    }
+
+    /// What logs call the handler of `event_type`: its file of SQL, else its pattern.
+    pub fn handler_name(&self, event_type: &str) -> Option<&Arc<str>> {
+        self.names.find(event_type).map(|target| match target {
+            Target::Handler(name) | Target::Queue(name) => name,
+        })
     }
 }
 
@@ -140,6 +149,7 @@ pub struct Endpoint<S: Store> {
     keep_identity: Duration,
     handlers: Handlers<S::Handler>,
     sql: Vec<(String, Arc<SqlHandler>)>,
+    names: Handlers<str>,
     /// Mistakes in a chain of calls, told when the inbox opens.
     refused: Vec<PatternError>,
 }
@@ -161,6 +171,7 @@ impl<S: Store> Endpoint<S> {
             keep_identity: KEEP_IDENTITY,
             handlers: Handlers::default(),
             sql: Vec::new(),
+            names: Handlers::default(),
             refused: Vec::new(),
         }
     }
@@ -226,20 +237,28 @@ impl<S: Store> Endpoint<S> {
     }
 
     /// Adds who works on `pattern`; the engines' `on` methods end here.
-    pub(crate) fn target(mut self, pattern: &str, target: Target<S::Handler>) -> Self {
-        self.refused.extend(self.handlers.add(pattern, target).err());
-        self
+    pub(crate) fn target(self, pattern: &str, target: Target<S::Handler>) -> Self {
+        self.named_target(pattern, pattern, target)
     }
 
     /// Adds a file of SQL as the handler for `pattern`; the engines' `on_sql` end here.
     pub(crate) fn sql_target(
         mut self,
         pattern: &str,
-        sql: Arc<SqlHandler>,
+        sql: &Arc<SqlHandler>,
         target: Target<S::Handler>,
     ) -> Self {
-        self.sql.push((pattern.to_owned(), sql));
-        self.target(pattern, target)
+        self.sql.push((pattern.to_owned(), sql.clone()));
+        self.named_target(pattern, &sql.source, target)
+    }
+
+    fn named_target(mut self, pattern: &str, name: &str, target: Target<S::Handler>) -> Self {
+        match self.handlers.add(pattern, target) {
+            // The same pattern cannot be refused after that.
+            Ok(()) => drop(self.names.add(pattern, Target::Handler(name.into()))),
+            Err(error) => self.refused.push(error),
+        }
+        self
     }
 
     /// Its settings with every default filled in, whether or not they can work together. Secrets
@@ -300,6 +319,7 @@ impl<S: Store> Endpoint<S> {
             answer_within: row.deadline,
             tolerance: row.tolerance().map(|default| self.settings.tolerance.unwrap_or(default)),
             sql: self.sql.clone(),
+            names: self.names.clone(),
         }
     }
 

@@ -4,6 +4,8 @@
 
 use std::{fmt, time::Duration};
 
+use crate::EventName;
+
 /// Any error of a handler.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
@@ -48,12 +50,13 @@ pub struct Error {
     kind: ErrorKind,
     message: String,
     source: Option<BoxError>,
+    event: Option<Box<EventName>>,
 }
 
 impl Error {
     /// An error of `kind` that says what happened and, where there is one, the fix.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), source: None }
+        Self { kind, message: message.into(), source: None, event: None }
     }
 
     /// The same with its cause.
@@ -61,6 +64,18 @@ impl Error {
     pub fn because(mut self, source: impl Into<BoxError>) -> Self {
         self.source = Some(source.into());
         self
+    }
+
+    /// The same with the event that was not taken; of several, the first.
+    #[must_use]
+    pub(crate) fn about(mut self, event: EventName) -> Self {
+        self.event = Some(Box::new(event));
+        self
+    }
+
+    /// The event that was not taken, where it is known; of several, the first.
+    pub fn event(&self) -> Option<&EventName> {
+        self.event.as_deref()
     }
 
     /// What a caller branches on.

@@ -30,6 +30,16 @@ impl<H: ?Sized> Clone for Target<H> {
     }
 }
 
+impl<H: ?Sized> Clone for Handlers<H> {
+    fn clone(&self) -> Self {
+        Self {
+            exact: self.exact.clone(),
+            prefixes: self.prefixes.clone(),
+            default: self.default.clone(),
+        }
+    }
+}
+
 /// The handlers of one endpoint.
 pub struct Handlers<H: ?Sized> {
     exact: HashMap<String, Target<H>>,

@@ -165,13 +165,14 @@ impl<S: Store> Inbox<S> {
         ended: impl FnOnce(&Result<Vec<Taken>, Error>) + Send + 'static,
     ) -> Result<Vec<Taken>, Error> {
         let within = intake.endpoint.receive_within();
+        let event = intake.event_name(0);
         let store = self.store.clone();
         let task = tokio::spawn(async move {
             let result = store.receive(intake).await;
             ended(&result);
             result
         });
-        match tokio::time::timeout(within, task).await {
+        let taken = match tokio::time::timeout(within, task).await {
             Ok(Ok(taken)) => taken,
             Ok(Err(panic)) => {
                 Err(Error::new(ErrorKind::Unknown, "receive panicked").because(panic))
@@ -180,7 +181,8 @@ impl<S: Store> Inbox<S> {
                 let message = format!("not committed within {} s", within.as_secs_f64());
                 Err(Error::new(ErrorKind::Busy, message))
             }
-        }
+        };
+        taken.map_err(|error| error.about(event))
     }
 }
 

@@ -29,6 +29,28 @@ impl<H: ?Sized> Intake<H> {
         Event::first_run(&self.endpoint, &self.delivery, index, self.routes[index].receipt)
     }
 
+    /// The event at `index` as logs name it.
+    pub(crate) fn event_name(&self, index: usize) -> EventName {
+        let event = self.delivery.events.get(index);
+        let event_type = event.map_or("", |event| event.event_type());
+        EventName {
+            id: event.map_or("", |event| event.id()).into(),
+            event_type: event_type.into(),
+            handler: self.endpoint.handler_name(event_type).cloned(),
+        }
+    }
+
+    /// What became of the event at `index`.
+    pub(crate) fn taken(
+        &self,
+        index: usize,
+        receipt: Uuid,
+        outcome: Outcome,
+        error: Option<String>,
+    ) -> Taken {
+        Taken { receipt, event: self.event_name(index), outcome, conflict: false, error }
+    }
+
     /// The handler to run inside the receive transaction, when this is a sync delivery: one
     /// event with [`Route::Run`]. Everything else is stored first and processed later.
     pub fn sync_handler(&self) -> Option<&Arc<H>> {
@@ -117,11 +139,24 @@ impl std::fmt::Display for Outcome {
     }
 }
 
+/// An event as logs name it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct EventName {
+    /// The provider's id of it.
+    pub id: Box<str>,
+    /// Its type.
+    pub event_type: Box<str>,
+    /// What logs call its handler, where it has one.
+    pub handler: Option<Arc<str>>,
+}
+
 /// What a store made of one event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Taken {
     /// The receipt under which the event is stored: ours, or the first one's for a duplicate.
     pub receipt: Uuid,
+    /// The event.
+    pub event: EventName,
     /// What became of it.
     pub outcome: Outcome,
     /// A duplicate by key whose content differs from the first; recorded, the first one wins.

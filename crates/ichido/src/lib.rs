@@ -17,6 +17,7 @@ mod id;
 mod inbox;
 mod intake;
 mod report;
+mod sql_check;
 mod sql_handler;
 mod store;
 
@@ -37,7 +38,7 @@ pub use handlers::{Handlers, PatternError, Target};
 pub use ichido_verify as verify;
 pub use id::{delivery_id, lane_byte, receipt_id};
 pub use inbox::{Inbox, RECEIVE_DEADLINE, ReceiveError, Received, Verified};
-pub use intake::{Intake, Outcome, Route, Routed, Taken};
+pub use intake::{EventName, Intake, Outcome, Route, Routed, Taken};
 pub use report::{Finding, Stats, TypeCount};
 pub use sql_handler::{Param, SqlHandler, SqlHandlerError, Statement};
 pub use store::Store;

@@ -5,6 +5,7 @@
 //! transaction ends).
 
 mod batch;
+mod check;
 mod config;
 mod connect;
 mod core;
@@ -42,6 +43,7 @@ pub struct Postgres {
     core: Arc<Core>,
     group: Queue<group::Answer>,
     shared: Queue<shared::Answer>,
+    handlers: check::Handlers,
 }
 
 impl Postgres {
@@ -54,6 +56,7 @@ impl Postgres {
         Ok(Self {
             group: group::queue(core.clone(), config),
             shared: shared::queue(core.clone(), config),
+            handlers: check::Handlers::default(),
             core,
         })
     }
@@ -82,6 +85,7 @@ impl Store for Postgres {
     const HANDLER_TIMEOUT_MAX: Duration = Duration::from_mins(15);
 
     fn configure(&self, endpoints: Vec<Arc<EndpointSpec>>) {
+        self.handlers.configure(&endpoints);
         self.core.configure(endpoints);
     }
 
@@ -97,7 +101,8 @@ impl Store for Postgres {
 
     async fn check(&self) -> Result<(), Error> {
         let connection = self.core.connection().await?;
-        self.core.query(&connection, "SELECT 1", &[]).await.map(drop)
+        self.core.query(&connection, "SELECT 1", &[]).await?;
+        self.handlers.check(&connection).await
     }
 
     async fn stats(&self) -> Result<Stats, Error> {

@@ -152,6 +152,25 @@ impl SqlHandler {
     }
 }
 
+impl Statement {
+    /// Whether it only reads and writes rows of tables that have to be there.
+    fn is_about_rows(&self) -> bool {
+        const FIRST: [&str; 9] =
+            ["delete", "insert", "merge", "replace", "select", "table", "update", "values", "with"];
+        let text = self.text.trim_start_matches(['(', ' ']);
+        let first = text.split(|c: char| !c.is_ascii_alphabetic()).next().unwrap_or_default();
+        FIRST.iter().any(|word| first.eq_ignore_ascii_case(word))
+    }
+}
+
+impl SqlHandler {
+    /// The statements that a database can judge before any event: from the first one on that
+    /// makes something, what follows may need it.
+    pub(crate) fn judgeable(&self) -> impl Iterator<Item = &Statement> {
+        self.statements.iter().take_while(|statement| statement.is_about_rows())
+    }
+}
+
 /// A statement while its tokens come in.
 #[derive(Default)]
 struct Draft {
@@ -236,6 +255,14 @@ mod tests {
     fn several_statements_are_split_at_semicolons_outside_quotes_and_comments() {
         let text = "-- a; b\nSELECT ';', $q$ ; $q$; /* ; /* ; */ */ SELECT \"a;b\" ;";
         assert_eq!(texts(text), ["SELECT ';', $q$ ; $q$", "SELECT \"a;b\""]);
+    }
+
+    #[test]
+    fn statements_are_judgeable_up_to_the_first_that_makes_something() {
+        let text = "WITH a AS (SELECT 1) SELECT 2; (SELECT 3); insert into t values (4);
+                    CREATE TEMP TABLE t (a int); INSERT INTO t VALUES (5)";
+        let handler = SqlHandler::parse("h.sql", text).expect("good");
+        assert_eq!(handler.judgeable().count(), 3);
     }
 
     #[test]

@@ -6,6 +6,7 @@
 //! handler), `handler` (what runs). It must never acknowledge what a COMMIT has not made durable.
 
 mod attempt;
+mod check;
 mod config;
 mod file;
 mod handler;
@@ -19,7 +20,7 @@ mod writer;
 use std::{
     path::PathBuf,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc, Mutex, PoisonError, RwLock,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
@@ -39,6 +40,7 @@ use crate::{EndpointSpec, Error, ErrorKind, Finding, Intake, Stats, Store, Taken
 pub struct Sqlite {
     path: PathBuf,
     receive_wait: Duration,
+    endpoints: RwLock<Vec<Arc<EndpointSpec>>>,
     /// `None`: opened for reading, or closed.
     writer: Mutex<Option<Writer>>,
     /// Held as long as we may write.
@@ -58,6 +60,7 @@ impl Sqlite {
         Ok(Self {
             path: config.path,
             receive_wait: config.receive_wait,
+            endpoints: RwLock::default(),
             writer: Mutex::new(Some(writer)),
             _lock: Some(lock),
         })
@@ -70,7 +73,13 @@ impl Sqlite {
     pub fn open_reader(path: impl Into<PathBuf>) -> Result<Self, Error> {
         let path = path.into();
         file::check(&file::reader(&path)?)?;
-        Ok(Self { path, receive_wait: RECEIVE_WAIT, writer: Mutex::new(None), _lock: None })
+        Ok(Self {
+            path,
+            receive_wait: RECEIVE_WAIT,
+            endpoints: RwLock::default(),
+            writer: Mutex::new(None),
+            _lock: None,
+        })
     }
 
     /// Runs a script of the user's own, such as the schema of the business tables, in one
@@ -116,7 +125,9 @@ impl Store for Sqlite {
     const HANDLER_TIMEOUT_MAX: Duration = Duration::from_secs(2);
 
     /// The writer registers an endpoint with its first delivery.
-    fn configure(&self, _: Vec<Arc<EndpointSpec>>) {}
+    fn configure(&self, endpoints: Vec<Arc<EndpointSpec>>) {
+        *self.endpoints.write().unwrap_or_else(PoisonError::into_inner) = endpoints;
+    }
 
     async fn receive(&self, intake: Intake<dyn Run>) -> Result<Vec<Taken>, Error> {
         let (answer, mut committed) = oneshot::channel();
@@ -137,7 +148,8 @@ impl Store for Sqlite {
     }
 
     async fn check(&self) -> Result<(), Error> {
-        self.read(|_| Ok(())).await
+        let endpoints = self.endpoints.read().unwrap_or_else(PoisonError::into_inner).clone();
+        self.read(move |connection| Ok(check::handlers(connection, &endpoints))).await?
     }
 
     async fn stats(&self) -> Result<Stats, Error> {

@@ -33,8 +33,8 @@ pub trait Store: Send + Sync + 'static {
         intake: Intake<Self::Handler>,
     ) -> impl Future<Output = Result<Vec<Taken>, Error>> + Send;
 
-    /// Fails, naming the fix, when the database is away, a standby, not durable, or of another
-    /// schema version.
+    /// Fails, naming the fix, when the database is away, a standby, not durable, of another schema
+    /// version, or does not know what a handler in SQL needs.
     fn check(&self) -> impl Future<Output = Result<(), Error>> + Send;
 
     /// Figures for a person or a machine; cheap on a large history.

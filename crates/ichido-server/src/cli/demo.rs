@@ -78,7 +78,7 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<ExitCode> {
 async fn rehearse(site: &Site, config: &Config, url: &str) -> anyhow::Result<Verdict> {
     let script = Script::new();
     let expected = script.expected();
-    let client = Client::new(&url.parse()?, REQUEST_TIMEOUT, true)?;
+    let client = Client::new(&url.parse()?, REQUEST_TIMEOUT, true, None)?;
     let began = Instant::now();
     let played = Played::play(script, &client, &site.secret).await?;
     let took = began.elapsed();

@@ -3,11 +3,7 @@
 //!
 //! It must never wait without a limit: who asks has a schedule of its own.
 
-use std::{
-    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
-    process::ExitCode,
-    time::Duration,
-};
+use std::{net::SocketAddr, process::ExitCode, time::Duration};
 
 use anyhow::{Context, bail};
 use bytes::Bytes;
@@ -21,6 +17,7 @@ use crate::{
     config::{
         Config, HealthListen, TlsListeners,
         load::{self, Flags},
+        reachable,
     },
     output,
 };
@@ -79,12 +76,7 @@ fn address(config: &Config) -> anyhow::Result<SocketAddr> {
     if listen.port() == 0 {
         bail!("{setting} has port 0, so nobody knows where it is: set a port");
     }
-    let ip = match listen.ip() {
-        IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
-        IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
-        ip => ip,
-    };
-    Ok(SocketAddr::new(ip, listen.port()))
+    Ok(reachable(listen))
 }
 
 async fn ask(address: SocketAddr, path: &str) -> anyhow::Result<(StatusCode, String)> {

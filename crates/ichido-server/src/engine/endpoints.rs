@@ -89,7 +89,7 @@ fn draft<K: Kind>(name: &str, config: &EndpointConfig, base: &Path) -> Draft<K> 
 }
 
 /// What the provider's scheme is told.
-fn settings(config: &EndpointConfig) -> Settings {
+pub(crate) fn settings(config: &EndpointConfig) -> Settings {
     Settings {
         tolerance: config.tolerance.map(|span| span.0),
         public_url: config.public_url.clone(),

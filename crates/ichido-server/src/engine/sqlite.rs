@@ -34,10 +34,13 @@ impl open::Kind for Kind {
     }
 }
 
-/// Opens the file, applies the application's schema, and puts the endpoints on it.
+/// Opens the file, applies the application's schema, and puts the endpoints on it. Nobody else can
+/// bring what a handler still lacks, so that it is refused.
 pub(crate) async fn open(config: &Config, path: &Path) -> Opened {
     let store = store(config, path).await.map_err(|problem| vec![problem])?;
-    open::inbox::<Kind>(config, store)
+    let engine = open::inbox::<Kind>(config, store)?;
+    engine.check().await.map_err(|error| vec![Problem(error.to_string())])?;
+    Ok(engine)
 }
 
 async fn store(config: &Config, path: &Path) -> Result<Sqlite, Problem> {

@@ -10,7 +10,7 @@ use std::{
 use bytes::Bytes;
 use hyper::{Method, StatusCode, header::HeaderValue};
 use tokio::{sync::Mutex, time::timeout};
-use tracing::{info, warn};
+use tracing::{error, info};
 
 use super::{
     App, Routes,
@@ -27,6 +27,7 @@ const WITHIN: Duration = Duration::from_secs(2);
 #[derive(Debug, Default)]
 pub(crate) struct Readiness {
     stopping: AtomicBool,
+    was_ready: AtomicBool,
     last: Mutex<Option<Last>>,
 }
 
@@ -56,10 +57,16 @@ impl Readiness {
             Ok(Err(error)) => Some(one_line(&error.to_string()).into_owned()),
             Err(_) => Some(format!("the database did not answer in {} s", WITHIN.as_secs())),
         };
-        match (&problem, last.as_ref().map(|last| last.problem.is_some())) {
-            (Some(problem), None | Some(false)) => warn!(%problem, "not ready"),
-            (None, Some(true)) => info!("ready again"),
-            _ => {}
+        let before = last.as_ref().map(|last| last.problem.is_none());
+        match &problem {
+            Some(problem) if before != Some(false) => error!(%problem, "not ready"),
+            None if before == Some(false) => {
+                let again =
+                    if self.was_ready.swap(true, Ordering::Relaxed) { " again" } else { "" };
+                info!("ready{again}");
+            }
+            None => self.was_ready.store(true, Ordering::Relaxed),
+            Some(_) => {}
         }
         app.metrics.set_ready(problem.is_none());
         *last = Some(Last { at: Instant::now(), problem: problem.clone() });

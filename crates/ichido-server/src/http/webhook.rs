@@ -6,7 +6,7 @@
 use std::{sync::Arc, time::Instant};
 
 use hyper::{Method, Request, body::Incoming};
-use ichido::{Error, ErrorKind, ReceiveError, Received, Taken};
+use ichido::{Error, ErrorKind, EventName, ReceiveError, Received, Taken};
 use ichido_verify::Headers;
 use tokio::sync::OwnedSemaphorePermit as Place;
 use tracing::{debug, warn};
@@ -83,20 +83,30 @@ fn watch_the_end(id: RequestId, metrics: Arc<EndpointMetrics>, held: (Place, Sha
 }
 
 /// One line an event; loud only where a human may have to look.
-fn tell(request: RequestId, endpoint: &str, event: &Taken) {
-    let (receipt, outcome) = (event.receipt, event.outcome.as_str());
-    if event.conflict {
+fn tell(request: RequestId, endpoint: &str, taken: &Taken) {
+    let (receipt, outcome) = (taken.receipt, taken.outcome.as_str());
+    let (event_id, event_type) = (one_line(&taken.event.id), one_line(&taken.event.event_type));
+    let (event_id, event_type) = (&*event_id, &*event_type);
+    if taken.conflict {
         warn!(
-            %request, endpoint, %receipt,
+            %request, endpoint, event_id, event_type, %receipt,
             "conflict: same event id, other content; the first one wins"
         );
     }
-    if let Some(error) = &event.error {
-        let error = &*one_line(error);
-        warn!(%request, endpoint, %receipt, outcome, error, "not processed; the event is kept");
+    if let Some(error) = &taken.error {
+        let (error, handler) = (&*one_line(error), handler(&taken.event));
+        warn!(
+            %request, endpoint, event_id, event_type, handler, %receipt, outcome, error,
+            "not processed; the event is kept"
+        );
     } else {
-        debug!(%request, endpoint, %receipt, outcome, "received");
+        debug!(%request, endpoint, event_id, event_type, %receipt, outcome, "received");
     }
+}
+
+/// What the handler of an event is called; it is from our own configuration.
+fn handler(event: &EventName) -> &str {
+    event.handler.as_deref().unwrap_or("none")
 }
 
 fn not_taken(
@@ -132,12 +142,19 @@ fn not_taken(
 
 fn log_failure(request: RequestId, endpoint: &str, error: &Error) {
     let text = error.to_string();
-    let (kind, error) = (error.kind().as_str(), &*one_line(&text));
+    let (kind, why) = (error.kind().as_str(), &*one_line(&text));
+    let unknown = EventName::default();
+    let event = error.event().unwrap_or(&unknown);
+    let (event_id, event_type) = (&*one_line(&event.id), &*one_line(&event.event_type));
     if kind == ErrorKind::RepeatedBody.as_str() {
-        warn!(%request, endpoint, kind, error, "rejected");
-    } else {
-        warn!(%request, endpoint, kind, error, "not taken; the sender will try again");
+        warn!(%request, endpoint, event_id, event_type, kind, error = why, "rejected");
+        return;
     }
+    let handler = handler(event);
+    warn!(
+        %request, endpoint, event_id, event_type, handler, kind, error = why,
+        "not taken; the sender will try again"
+    );
 }
 
 fn refused(app: &App, metrics: &EndpointMetrics, reason: &'static str) -> Answer {

@@ -3,7 +3,7 @@
 use crate::common::{AWAY, SECRET, Server, Site};
 use ichido_verify::{Request, Secret, Settings, Timestamp, Verifier};
 
-const EVENT: &str = r#"{"id":"evt_1","type":"invoice.paid"}"#;
+const EVENT: &str = r#"{"id":"evt_1","type":"invoice.paid","note":"bodygeheim"}"#;
 
 fn site() -> Site {
     Site::new(&format!(
@@ -54,7 +54,8 @@ fn ready_says_503_and_live_200_while_the_database_is_away() {
     let server = site().serve();
     let ready = server.send("GET", "/readyz", &[], "");
     assert_eq!(ready.status, 503);
-    assert!(ready.body.contains("onnect"), "the reason is missing: {ready:?}");
+    assert!(ready.body.contains("127.0.0.1:1: "), "where it is is missing: {ready:?}");
+    assert!(ready.body.contains("refused"), "the reason is missing: {ready:?}");
     assert_eq!(server.send("GET", "/livez", &[], "").status, 200);
 }
 
@@ -149,7 +150,7 @@ fn the_log_holds_no_body_secret_signature_or_query() {
     server.send("POST", "/webhooks/billing?token=querygeheim", &headers, EVENT);
     server.send("POST", "/webhooks/billing?token=querygeheim", &[], EVENT);
     let log = server.wait_for("no_signature");
-    for hidden in [SECRET, "evt_1", "querygeheim", &signature] {
+    for hidden in [SECRET, "bodygeheim", "querygeheim", &signature] {
         assert!(!log.contains(hidden), "{hidden} in:\n{log}");
     }
 }
@@ -178,4 +179,16 @@ fn health_asks_the_running_server_and_tells_its_reason() {
     let (code, text) = health(&["--live"]);
     assert_eq!(code, Some(1), "{text}");
     assert!(text.contains("no server answers there"), "{text}");
+}
+
+#[test]
+fn a_delivery_that_is_not_taken_is_logged_with_its_event() {
+    let server = site().serve();
+    post(&server, &signed(Timestamp::now(), SECRET));
+    let log = server.wait_for("not taken");
+    let line = log.lines().find(|line| line.contains("not taken")).expect("waited for");
+    for part in ["event_id=\"evt_1\"", "event_type=\"invoice.paid\"", "handler=\"none\""] {
+        assert!(line.contains(part), "{line}");
+    }
+    assert!(!log.contains("onnection could not be recycled"), "{log}");
 }

@@ -8,3 +8,5 @@ mod config;
 mod demo;
 mod deploy;
 mod http;
+mod send;
+mod start;

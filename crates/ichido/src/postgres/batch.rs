@@ -185,8 +185,9 @@ impl Stored {
         })
     }
 
-    /// The outcome of the event that was stored as this row says.
-    pub(super) fn taken(&self, route: &Route<dyn Run>) -> Taken {
+    /// The outcome of the event at `index` of `intake`, which was stored as this row says.
+    pub(super) fn taken(&self, intake: &Intake<dyn Run>, index: usize) -> Taken {
+        let route = &intake.routes[index].route;
         let outcome = match route {
             _ if !self.taken => Outcome::Duplicate,
             Route::Run(_) => Outcome::Processed,
@@ -197,7 +198,7 @@ impl Stored {
             Route::Review(why) if self.taken => Some((*why).to_owned()),
             _ => None,
         };
-        Taken { receipt: self.receipt, outcome, conflict: false, error }
+        intake.taken(index, self.receipt, outcome, error)
     }
 }
 

@@ -85,6 +85,21 @@ impl Config {
         })
     }
 
+    /// Where the server is, for errors: every host with its port.
+    pub(super) fn place(&self) -> String {
+        let ports = self.driver.get_ports();
+        let hosts = self.driver.get_hosts().iter().enumerate();
+        let places = hosts.map(|(n, host)| {
+            let port = ports.get(n).or(ports.first()).copied().unwrap_or(5432);
+            match host {
+                Host::Tcp(name) if name.contains(':') => format!("[{name}]:{port}"),
+                Host::Tcp(name) => format!("{name}:{port}"),
+                Host::Unix(folder) => format!("{}/.s.PGSQL.{port}", folder.display()),
+            }
+        });
+        places.collect::<Vec<_>>().join(", ")
+    }
+
     /// Sets the schema.
     #[must_use]
     pub fn schema(mut self, schema: Schema) -> Self {
@@ -157,6 +172,15 @@ mod tests {
     fn this_machine_is_spoken_to_without_tls_unless_told_otherwise() {
         assert_eq!(mode("postgres://u@127.0.0.1:5432/x"), SslMode::Disable);
         assert_eq!(mode("postgres://u@localhost/x?sslmode=verify-full"), SslMode::Require);
+    }
+
+    #[test]
+    fn a_place_is_every_host_with_its_port() {
+        let place = |url: &str| Config::new(url).expect("a good URL").place();
+        assert_eq!(place("postgres://u:p@db.example.com/x"), "db.example.com:5432");
+        assert_eq!(place("postgres://u:p@a:1,b:2/x"), "a:1, b:2");
+        assert_eq!(place("postgres://u@[::1]:7/x"), "[::1]:7");
+        assert_eq!(place("postgres://%2Frun%2Fpg/x"), "/run/pg/.s.PGSQL.5432");
     }
 
     #[test]

@@ -53,15 +53,15 @@ pub(super) fn pool(config: &Config, prepared: &Prepared) -> Result<Pool, Error> 
 /// # Errors
 /// [`ErrorKind::Unavailable`] when the database is away or unfit.
 pub async fn connect(config: &Config) -> Result<tokio_postgres::Client, Error> {
-    let (client, connection) =
-        config.driver.connect(connector(config)?).await.map_err(|e| database(&e))?;
+    let connecting = config.driver.connect(connector(config)?).await;
+    let (client, connection) = connecting.map_err(|e| away(&config.place(), &e))?;
     tokio::spawn(connection);
     check_fitness(&client).await?;
     Ok(client)
 }
 
-/// A connection from the pool.
-pub(super) async fn get(pool: &Pool) -> Result<Object, Error> {
+/// A connection from the pool of the server at `place`.
+pub(super) async fn get(pool: &Pool, place: &str) -> Result<Object, Error> {
     pool.get().await.map_err(|error| match error {
         PoolError::Timeout(deadpool_postgres::TimeoutType::Wait) => Error::new(
             ErrorKind::Busy,
@@ -70,9 +70,18 @@ pub(super) async fn get(pool: &Pool) -> Result<Object, Error> {
         PoolError::PostCreateHook(HookError::Message(why)) => {
             Error::new(ErrorKind::Unavailable, why)
         }
-        PoolError::Backend(error) => database(&error),
-        error => Error::new(ErrorKind::Unavailable, "the database is away").because(error),
+        PoolError::Backend(error) => away(place, &error),
+        error => {
+            let why = format!("the database at {place} is away");
+            Error::new(ErrorKind::Unavailable, why).because(error)
+        }
     })
+}
+
+/// No connection came about.
+fn away(place: &str, error: &tokio_postgres::Error) -> Error {
+    let error = database(error);
+    Error::new(error.kind(), format!("database at {place}: {error}"))
 }
 
 async fn check_fitness(client: &tokio_postgres::Client) -> Result<(), Error> {

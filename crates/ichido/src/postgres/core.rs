@@ -36,6 +36,7 @@ pub(super) type Params<'p> = [(&'p (dyn ToSql + Sync), Type)];
 
 pub(super) struct Core {
     pub(super) pool: Pool,
+    place: String,
     pub(super) schema: Schema,
     pub(super) prepared: Prepared,
     /// The statement of a receive, for our schema.
@@ -52,6 +53,7 @@ impl Core {
         let prepared = Prepared::new(config.prepared_statements);
         Ok(Self {
             pool: connect::pool(config, &prepared)?,
+            place: config.place(),
             receive: config.schema.sql(RECEIVE),
             prepared,
             schema: config.schema.clone(),
@@ -68,9 +70,14 @@ impl Core {
         self.registered.store(false, Ordering::Release);
     }
 
+    /// A checked connection.
+    pub(super) async fn get(&self) -> Result<Object, Error> {
+        connect::get(&self.pool, &self.place).await
+    }
+
     /// A checked connection to a database that knows our endpoints.
     pub(super) async fn connection(&self) -> Result<Object, Error> {
-        let connection = connect::get(&self.pool).await?;
+        let connection = self.get().await?;
         if !self.registered.load(Ordering::Acquire) {
             self.register(&connection).await?;
         }
@@ -114,14 +121,14 @@ impl Core {
 
     /// Whether our receipt is stored.
     pub(super) async fn is_stored(&self, receipt: Uuid) -> Result<bool, Error> {
-        let client = connect::get(&self.pool).await?;
+        let client = self.get().await?;
         let rows = self.query(&client, IS_STORED, &[(&receipt, Type::UUID)]).await?;
         Ok(rows.first().is_some_and(|row| row.get(0)))
     }
 
     /// Puts a note for a human on an event, outside its transaction.
     pub(super) async fn flag(&self, event: &crate::Event, reason: &str) -> Result<(), Error> {
-        let client = connect::get(&self.pool).await?;
+        let client = self.get().await?;
         let params: [(&(dyn ToSql + Sync), Type); 3] =
             [(&&*event.endpoint, Type::TEXT), (&event.id, Type::TEXT), (&reason, Type::TEXT)];
         self.query(&client, FLAG, &params).await.map(drop)
@@ -129,7 +136,7 @@ impl Core {
 
     /// Judges a duplicate whose bytes differ, and records it where its content differs too.
     pub(super) async fn judge(&self, suspect: &Suspect) -> Result<bool, Error> {
-        let client = connect::get(&self.pool).await?;
+        let client = self.get().await?;
         let rows = self.query(&client, EVENT_BODY, &[(&suspect.receipt, Type::UUID)]).await?;
         let first: Option<Vec<u8>> = rows.first().and_then(|row| row.get(0));
         let again = &suspect.body[suspect.range.clone()];

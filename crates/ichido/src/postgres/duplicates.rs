@@ -9,7 +9,7 @@ use std::{
 use tokio_postgres::types::{ToSql, Type};
 use tracing::debug;
 
-use super::{connect, core::Core};
+use super::core::Core;
 use crate::{EndpointSpec, Outcome, Taken};
 
 const DUPLICATES_ADD: &str = include_str!("../../sql/postgres/duplicates_add.sql");
@@ -52,7 +52,7 @@ pub(super) async fn flush(core: &Core) {
     if counts.is_empty() {
         return;
     }
-    let Ok(client) = connect::get(&core.pool).await else { return };
+    let Ok(client) = core.get().await else { return };
     for (name, more) in &counts {
         let params: [(&(dyn ToSql + Sync), Type); 2] = [(&&**name, Type::TEXT), (more, Type::INT8)];
         if let Err(error) = core.query(&client, DUPLICATES_ADD, &params).await {

@@ -110,7 +110,7 @@ pub(super) async fn judge_one(
     index: usize,
     row: &Stored,
 ) -> Result<Taken, Error> {
-    let mut taken = row.taken(&intake.routes[index].route);
+    let mut taken = row.taken(intake, index);
     if row.differs {
         taken.conflict = core.judge(&Suspect::new(intake, index, row.receipt)).await?;
     }

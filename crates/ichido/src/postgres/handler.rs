@@ -101,7 +101,7 @@ impl Endpoint<Postgres> {
     /// Adds a file of SQL as the handler for `pattern`.
     pub fn on_sql(self, pattern: &str, handler: SqlHandler) -> Self {
         let handler = Arc::new(handler);
-        self.sql_target(pattern, handler.clone(), Target::Handler(handler))
+        self.sql_target(pattern, &handler, Target::Handler(handler.clone()))
     }
 }
 
@@ -186,7 +186,7 @@ pub(super) async fn prepare<'h>(
     all
 }
 
-fn type_of(param: Param) -> Type {
+pub(super) fn type_of(param: Param) -> Type {
     match param {
         Param::Payload => Type::JSONB,
         Param::Body => Type::BYTEA,

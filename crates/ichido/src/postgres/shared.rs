@@ -136,8 +136,8 @@ async fn commit(core: Arc<Core>, jobs: Vec<Job>) {
             }
         }
         Apart::Unknown(rows) => {
-            for (row, answer) in rows.iter().zip(answers) {
-                drop(answer.send(Answer::Done(ask_again(&core, row).await)));
+            for ((intake, answer), row) in intakes.iter().zip(answers).zip(&rows) {
+                drop(answer.send(Answer::Done(ask_again(&core, intake, row).await)));
             }
         }
     }
@@ -220,10 +220,10 @@ async fn run(
 }
 
 /// COMMIT's fate is unknown: our receipt there means that it landed, with its effect.
-async fn ask_again(core: &Core, row: &Stored) -> Result<Taken, Error> {
+async fn ask_again(core: &Core, intake: &Intake<dyn Run>, row: &Stored) -> Result<Taken, Error> {
     let outcome = if row.taken { Outcome::Processed } else { Outcome::Duplicate };
     match core.is_stored(row.receipt).await {
-        Ok(true) => Ok(Taken { receipt: row.receipt, outcome, conflict: false, error: None }),
+        Ok(true) => Ok(intake.taken(0, row.receipt, outcome, None)),
         Ok(false) => {
             Err(Error::new(ErrorKind::Unavailable, "the connection was lost before COMMIT"))
         }

@@ -87,7 +87,7 @@ async fn attempt(core: &Core, intake: &Intake<dyn Run>) -> Result<Result<Taken, 
         return work.finish(tx, &**handler).await;
     }
     tx.roll_back().await;
-    let mut taken = stored.taken(&intake.routes[0].route);
+    let mut taken = stored.taken(intake, 0);
     if stored.differs {
         taken.conflict = core.judge(&Suspect::new(intake, 0, stored.receipt)).await?;
     }
@@ -320,7 +320,7 @@ impl Work<'_> {
     }
 
     fn outcome(&self, outcome: Outcome, error: Option<String>) -> Taken {
-        Taken { receipt: self.stored.receipt, outcome, conflict: false, error }
+        self.intake.taken(0, self.stored.receipt, outcome, error)
     }
 }
 

@@ -3,7 +3,7 @@
 
 use tokio_postgres::Client;
 
-use super::{Tx, connect, handler::IntoHandler};
+use super::{Tx, handler::IntoHandler};
 use crate::{BoxError, Event};
 
 impl super::Postgres {
@@ -19,7 +19,7 @@ impl super::Postgres {
         event: &Event,
         look: impl AsyncFnOnce(&Client) -> Result<T, BoxError>,
     ) -> Result<T, BoxError> {
-        let connection = connect::get(&self.core.pool).await?;
+        let connection = self.core.get().await?;
         let mut tx = Tx::new(connection, self.core.schema.clone());
         tx.batch_execute("BEGIN").await?;
         handler.start(&mut tx, event).await?;

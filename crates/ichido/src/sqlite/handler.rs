@@ -97,7 +97,7 @@ impl Endpoint<Sqlite> {
     /// Adds a file of SQL as the handler for `pattern`.
     pub fn on_sql(self, pattern: &str, handler: SqlHandler) -> Self {
         let handler = Arc::new(handler);
-        self.sql_target(pattern, handler.clone(), Target::Handler(handler))
+        self.sql_target(pattern, &handler, Target::Handler(handler.clone()))
     }
 }
 

@@ -226,7 +226,7 @@ impl One<'_> {
     }
 
     fn taken(&self, outcome: Outcome, error: Option<String>) -> Taken {
-        Taken { receipt: self.id(), outcome, conflict: false, error }
+        self.intake.taken(self.index, self.id(), outcome, error)
     }
 
     fn execute(&self, sql: &str, row: &[&dyn rusqlite::ToSql]) -> rusqlite::Result<usize> {
@@ -294,8 +294,7 @@ impl One<'_> {
                 Ok((row.get(0)?, row.get(1)?, row.get(2)?))
             })?;
         let receipt = Uuid::from_bytes(id);
-        let mut taken =
-            Taken { receipt, outcome: Outcome::Duplicate, conflict: false, error: None };
+        let mut taken = self.intake.taken(self.index, receipt, Outcome::Duplicate, None);
         let both_signed = signed && event.provenance() == Provenance::Signed;
         let request = &self.intake.delivery.request;
         if both_signed && digest != event.digest() && !self.same_content(&id)? {

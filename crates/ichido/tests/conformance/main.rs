@@ -5,6 +5,7 @@
 mod bodies;
 mod engines;
 mod failures;
+mod handlers;
 mod outcomes;
 
 macro_rules! on_every_engine {
@@ -46,6 +47,12 @@ on_every_engine! {
         a_message_without_a_route_is_kept_for_a_human,
         the_audit_names_what_is_broken,
         a_flag_is_on_an_event_that_was_processed;
+    handlers:
+        a_handler_that_lacks_a_table_is_told_before_any_event_and_good_once_it_is_there,
+        every_statement_that_is_refused_is_told_with_file_and_line,
+        a_handler_that_makes_its_own_table_is_good,
+        a_check_runs_no_handler,
+        what_becomes_of_an_event_names_it_and_its_handler;
     bodies:
         odd_bodies_are_stored_byte_for_byte_and_acknowledged,
         a_delivery_without_a_usable_id_waits_for_a_human,

@@ -2,7 +2,7 @@
 //! server has forgotten is prepared anew.
 
 use ichido::{
-    Inbox, Outcome, SqlHandler,
+    Inbox, Outcome, SqlHandler, Store,
     postgres::{Config, Postgres, Schema, migrate},
 };
 use ichido_testkit::{Cluster, PgBouncer};
@@ -35,6 +35,8 @@ async fn nothing_is_prepared_through_a_pooler() {
     let bouncer = PgBouncer::start(db.database.url()).await.unwrap();
     let name = db.database.url().rsplit('/').next().unwrap();
     let inbox = open(&bouncer.url(name), count_prepared);
+    // Parses the handlers and leaves none of them behind.
+    inbox.store().check().await.unwrap();
     for n in 0..4 {
         processed(&inbox, &format!("evt_{n}")).await;
     }

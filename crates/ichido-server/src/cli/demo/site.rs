@@ -115,15 +115,17 @@ impl Site {
     /// What to try while the server runs.
     pub(super) fn what_next(&self, address: &SocketAddr) -> String {
         let folder = self.folder.display();
+        // As it was called: it need not be found under its bare name.
+        let ichido = std::env::args().next().unwrap_or_else(|| "ichido".into());
         // It would override the folder's own configuration.
         let own =
             if std::env::var_os("DATABASE_URL").is_some() { "env -u DATABASE_URL " } else { "" };
         format!(
             "\nthe server keeps running; Ctrl-C ends it, its files stay. Try:\n  \
-             ichido send --url http://{address}/webhooks/{ENDPOINT} \
+             {ichido} send --url http://{address}/webhooks/{ENDPOINT} \
              --secret file:{folder}/{SECRET_FILE} --count 1000 --duplicate-percent 30\n  \
-             {own}ichido stats --config {folder}/ichido.toml\n  \
-             {own}ichido audit --config {folder}/ichido.toml\n  \
+             {own}{ichido} stats --config {folder}/ichido.toml\n  \
+             {own}{ichido} audit --config {folder}/ichido.toml\n  \
              curl http://{address}/metrics\n  \
              sqlite3 -readonly {folder}/{DATABASE} 'SELECT sum(amount) FROM ledger_entries'"
         )

@@ -8,26 +8,48 @@ use std::{fs, path::Path};
 
 use anyhow::{Context, anyhow, bail};
 use bytes::Bytes;
+use ichido_verify::GenericHmac;
 use serde_json::{Value, json};
 
+/// The way to a member of a JSON body.
+type Members = Vec<String>;
+
 /// Where a provider's body says its id and type; `None`: headers say it, and signing sets them.
-struct Places {
-    id: Option<&'static [&'static str]>,
-    event_type: Option<&'static [&'static str]>,
+pub(super) struct Places {
+    id: Option<Members>,
+    event_type: Option<Members>,
     default_type: &'static str,
+    /// The body is a form: none of ours fits.
+    form: bool,
 }
 
-/// Providers that are not listed say both in headers.
-fn places(provider: &str) -> Places {
-    let (id, event_type, default_type): (Option<&[_]>, Option<&[_]>, _) = match provider {
-        "stripe" => (Some(&["id"]), Some(&["type"]), "invoice.paid"),
-        "slack" => (Some(&["event_id"]), Some(&["event", "type"]), "app_mention"),
-        "standard-webhooks" | "svix" => (None, Some(&["type"]), "contact.created"),
-        "github" => (None, None, "push"),
-        "shopify" => (None, None, "orders/create"),
-        _ => (None, None, "test"),
-    };
-    Places { id, event_type, default_type }
+impl Places {
+    /// The places of a provider. Those that are not listed say both in headers.
+    pub(super) fn of(provider: &str, generic: Option<&GenericHmac>) -> Self {
+        let (id, event_type, default_type) = match provider {
+            "stripe" => (Some("id"), Some("type"), "invoice.paid"),
+            "slack" => (Some("event_id"), Some("event.type"), "app_mention"),
+            "standard-webhooks" | "svix" => (None, Some("type"), "contact.created"),
+            "github" => (None, None, "push"),
+            "shopify" => (None, None, "orders/create"),
+            _ => {
+                let sources =
+                    generic.map(|generic| (Some(&generic.id), generic.event_type.as_ref()));
+                let (id, event_type) = sources.unwrap_or_default();
+                let member = |source: Option<&String>| {
+                    source.and_then(|source| source.strip_prefix("json:")).map(path)
+                };
+                let form = id.is_some_and(|id| id.starts_with("field:"));
+                let (id, event_type) = (member(id), member(event_type));
+                return Self { id, event_type, default_type: "test", form };
+            }
+        };
+        Self { id: id.map(path), event_type: event_type.map(path), default_type, form: false }
+    }
+}
+
+fn path(dotted: &str) -> Members {
+    dotted.split('.').map(str::to_owned).collect()
 }
 
 /// Makes bodies, each with its event's id in it.
@@ -47,18 +69,21 @@ impl Bodies {
     /// were created at `created`, in Unix seconds.
     pub(super) fn new(
         provider: &str,
+        places: Places,
         named_type: Option<String>,
         data: Option<&Path>,
         created: i64,
     ) -> anyhow::Result<Self> {
         let own = match data {
+            None if places.form => {
+                bail!("the endpoint's id is a field of a form: name a body of yours with --data")
+            }
             None => None,
             Some(path) => {
                 let read = fs::read(path);
                 Some(read.with_context(|| format!("cannot read {}", path.display()))?.into())
             }
         };
-        let places = places(provider);
         let event_type = named_type.clone().unwrap_or_else(|| places.default_type.to_owned());
         Ok(Self { provider: provider.to_owned(), places, event_type, named_type, own, created })
     }
@@ -71,9 +96,9 @@ impl Bodies {
     /// The body of event `id`. With `keep_id`, a body of the user's own keeps the id it has.
     pub(super) fn body(&self, id: &str, keep_id: bool) -> anyhow::Result<Bytes> {
         let Some(own) = &self.own else { return Ok(self.default_body(id).to_string().into()) };
-        let id_at = self.places.id.filter(|_| !keep_id).map(|path| (path, id));
+        let id_at = self.places.id.as_ref().filter(|_| !keep_id).map(|path| (path, id));
         let named = self.named_type.as_deref();
-        let type_at = self.places.event_type.zip(named);
+        let type_at = self.places.event_type.as_ref().zip(named);
         if id_at.is_none() && type_at.is_none() {
             return Ok(own.clone());
         }
@@ -109,6 +134,15 @@ impl Bodies {
                 "repository": { "id": 1_296_269, "full_name": "octocat/Hello-World" },
             }),
             "shopify" => json!({ "id": number(unique), "total_price": "12.00" }),
+            "generic" => {
+                let mut body = json!({ "timestamp": now, "data": { "id": unique } });
+                for (path, text) in [(&self.places.id, id), (&self.places.event_type, kind)] {
+                    if let Some(path) = path {
+                        put(&mut body, path, text);
+                    }
+                }
+                body
+            }
             _ => json!({ "type": kind, "timestamp": now, "data": { "id": unique } }),
         }
     }
@@ -129,15 +163,27 @@ fn number(text: &str) -> u32 {
     text.bytes().fold(1, |sum, byte| sum.wrapping_mul(31).wrapping_add(byte.into()))
 }
 
+/// Sets the member at `path` of a body of ours, and makes its parents.
+fn put(value: &mut Value, path: &[String], text: &str) {
+    let mut at = value;
+    for name in path {
+        if !at.is_object() {
+            *at = json!({});
+        }
+        at = at.as_object_mut().expect("made one just above").entry(name).or_insert(Value::Null);
+    }
+    *at = text.into();
+}
+
 /// Sets the member at `path`, whose parents have to be there.
-fn set(value: &mut Value, path: &[&str], text: &str) -> anyhow::Result<()> {
+fn set(value: &mut Value, path: &[String], text: &str) -> anyhow::Result<()> {
     let (last, parents) = path.split_last().context("a path has members")?;
     let mut at = value;
     for name in parents {
         at = at.get_mut(name).with_context(|| format!("the body has no member `{name}`"))?;
     }
     let Value::Object(members) = at else { bail!("the body is not a JSON object") };
-    members.insert((*last).to_owned(), text.into());
+    members.insert(last.clone(), text.into());
     Ok(())
 }
 
@@ -145,11 +191,15 @@ fn set(value: &mut Value, path: &[&str], text: &str) -> anyhow::Result<()> {
 mod tests {
     use super::*;
 
+    fn bodies(provider: &str, data: Option<&Path>, created: i64) -> anyhow::Result<Bodies> {
+        Bodies::new(provider, Places::of(provider, None), None, data, created)
+    }
+
     #[test]
     fn a_body_of_ones_own_is_sent_byte_for_byte_unless_something_has_to_be_set() {
         let file = tempfile::NamedTempFile::new().expect("a file");
         fs::write(file.path(), "{ \"id\" : \"evt_mine\", \"n\": 1.50 }").expect("written");
-        let bodies = Bodies::new("stripe", None, Some(file.path()), 0).expect("read");
+        let bodies = bodies("stripe", Some(file.path()), 0).expect("read");
         let kept = bodies.body("evt_1", true).expect("kept");
         assert_eq!(kept, fs::read(file.path()).expect("there"));
         let set: Value =
@@ -159,7 +209,7 @@ mod tests {
 
     #[test]
     fn every_default_invoice_has_an_id_of_its_own() {
-        let bodies = Bodies::new("stripe", None, None, 0).expect("made");
+        let bodies = bodies("stripe", None, 0).expect("made");
         let invoice = |id| -> Value {
             let body = bodies.body(id, false).expect("made");
             serde_json::from_slice::<Value>(&body).expect("JSON")["data"]["object"]["id"].clone()
@@ -171,12 +221,12 @@ mod tests {
     fn a_repeat_has_the_bytes_of_the_first() {
         for provider in ["stripe", "slack", "github", "shopify", "svix", "standard-webhooks"] {
             let body = || {
-                let bodies = Bodies::new(provider, None, None, 1_767_225_600).expect("made");
+                let bodies = bodies(provider, None, 1_767_225_600).expect("made");
                 bodies.body("evt_1", false).expect("made")
             };
             assert_eq!(body(), body(), "{provider}");
         }
-        let bodies = Bodies::new("stripe", None, None, 7).expect("made");
+        let bodies = bodies("stripe", None, 7).expect("made");
         assert_eq!(bodies.default_body("evt_1")["created"], 7);
     }
 }

@@ -3,6 +3,7 @@
 //! It must never wait without a limit: each request has a timeout, each delivery a last resend.
 
 use std::{
+    path::Path,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -17,7 +18,11 @@ use hyper_util::{
     rt::{TokioExecutor, TokioTimer},
 };
 use ichido_verify::{Request, Timestamp};
-use rustls::{ClientConfig, RootCertStore, crypto::ring};
+use rustls::{
+    ClientConfig, RootCertStore,
+    crypto::ring,
+    pki_types::{CertificateDer, pem::PemObject},
+};
 
 /// A resend waits up to this long, doubled each time from the first.
 const BACKOFF: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(2));
@@ -45,7 +50,25 @@ pub(crate) enum Answer {
     /// With this status; the outcome is there where the body told one.
     Status(StatusCode, Option<String>),
     /// Not at all, and why.
-    None(&'static str),
+    None(Lost),
+}
+
+/// Nobody was reached at the address.
+pub(super) const CANNOT_CONNECT: &str = "cannot connect";
+
+/// Why there was no answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Lost {
+    /// One of a few words, to count by.
+    pub(crate) why: &'static str,
+    /// What the system said.
+    pub(crate) detail: String,
+}
+
+impl From<&'static str> for Lost {
+    fn from(why: &'static str) -> Self {
+        Self { why, detail: String::new() }
+    }
 }
 
 impl Answer {
@@ -82,17 +105,19 @@ impl Delivered {
 }
 
 impl Client {
-    /// A client for `url`. The system's roots are read for `https://` only: machines without
-    /// any can send to `http://`.
-    pub(crate) fn new(url: &Uri, timeout: Duration, retry: bool) -> anyhow::Result<Self> {
-        let mut roots = RootCertStore::empty();
-        match url.scheme_str() {
-            Some("http") => {}
-            Some("https") => {
-                roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-            }
+    /// A client for `url`. Roots are read for `https://` only, the system's unless a file is
+    /// named: machines without any can send to `http://`.
+    pub(crate) fn new(
+        url: &Uri,
+        timeout: Duration,
+        retry: bool,
+        cacert: Option<&Path>,
+    ) -> anyhow::Result<Self> {
+        let roots = match url.scheme_str() {
+            Some("http") => RootCertStore::empty(),
+            Some("https") => roots(cacert)?,
             _ => bail!("the URL must begin with http:// or https://"),
-        }
+        };
         let tls = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
             .with_safe_default_protocol_versions()
             .context("TLS")?
@@ -142,24 +167,53 @@ impl Client {
             builder = builder.header(name, value);
         }
         let Ok(request) = builder.body(Full::new(request.body)) else {
-            return Answer::None("not a request");
+            return Answer::None("not a request".into());
         };
         match tokio::time::timeout(self.timeout, self.exchange(request)).await {
             Ok(Ok(answer)) => answer,
             Ok(Err(why)) => Answer::None(why),
-            Err(_) => Answer::None("timed out"),
+            Err(_) => Answer::None("timed out".into()),
         }
     }
 
-    async fn exchange(&self, request: hyper::Request<Full<Bytes>>) -> Result<Answer, &'static str> {
-        let response = self.connections.request(request).await.map_err(|error| {
-            if error.is_connect() { "cannot connect" } else { "connection lost" }
+    async fn exchange(&self, request: hyper::Request<Full<Bytes>>) -> Result<Answer, Lost> {
+        let response = self.connections.request(request).await.map_err(|error| Lost {
+            why: if error.is_connect() { CANNOT_CONNECT } else { "connection lost" },
+            detail: root_cause(&error),
         })?;
         let status = response.status();
         let body = Limited::new(response.into_body(), ANSWER_BYTES_MAX).collect().await;
         let body = body.map_err(|_| "answer broke off")?.to_bytes();
         Ok(Answer::Status(status, outcome(&body)))
     }
+}
+
+/// The roots of the file, or of the system.
+fn roots(cacert: Option<&Path>) -> anyhow::Result<RootCertStore> {
+    let mut roots = RootCertStore::empty();
+    let Some(file) = cacert else {
+        roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+        return Ok(roots);
+    };
+    let shown = file.display();
+    let certificates = CertificateDer::pem_file_iter(file);
+    for certificate in certificates.with_context(|| format!("--cacert {shown}"))? {
+        let certificate = certificate.with_context(|| format!("--cacert {shown}"))?;
+        roots.add(certificate).with_context(|| format!("--cacert {shown}"))?;
+    }
+    if roots.is_empty() {
+        bail!("--cacert {shown}: no certificate in it");
+    }
+    Ok(roots)
+}
+
+/// The innermost error, which says what happened and not where.
+fn root_cause(error: &dyn std::error::Error) -> String {
+    let mut last = error;
+    while let Some(cause) = last.source() {
+        last = cause;
+    }
+    last.to_string()
 }
 
 /// The word in `{"outcome":"..."}`.

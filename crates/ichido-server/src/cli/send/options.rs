@@ -11,31 +11,37 @@ use std::{
 use clap::value_parser;
 
 use crate::{
-    cli::Form,
+    cli::{ConfigFile, Form},
     config::{secret::SecretRef, span::Span},
 };
-
-/// Where `serve` receives for the billing example.
-const DEFAULT_URL: &str = "http://127.0.0.1:8080/webhooks/billing";
 
 /// Options of `send`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  ichido send                                  # one event to the billing example
-  ichido send --count 1000 --duplicate-percent 30")]
+  ichido send --config ichido.toml             # to the only endpoint of the configuration
+  ichido send --endpoint billing --count 1000 --duplicate-percent 30
+  ichido send --url http://127.0.0.1:8080/webhooks/billing --provider stripe --secret env:SECRET")]
 pub(crate) struct Args {
     #[command(flatten)]
-    pub(super) form: Form,
-    /// Where to post
-    #[arg(long, default_value = DEFAULT_URL)]
-    pub(super) url: hyper::Uri,
-    /// Whose signature to make: a name of the provider catalogue
-    #[arg(long, default_value = "stripe")]
-    pub(super) provider: String,
-    /// The signing secret, or where it is: `env:NAME`, `file:PATH`
-    #[arg(long, default_value = "env:STRIPE_WEBHOOK_SECRET", value_name = "SECRET")]
-    pub(super) secret: SecretArg,
+    pub(super) file: ConfigFile,
+    /// Whose signature to make and where to post, as the configuration has it [default: the
+    /// endpoint that --url names, else the only one]
+    #[arg(long, value_name = "NAME")]
+    pub(super) endpoint: Option<String>,
+    /// Where to post [default: the endpoint, on this machine]
+    #[arg(long)]
+    pub(super) url: Option<hyper::Uri>,
+    /// A name of the provider catalogue [default: the endpoint's, else stripe]
+    #[arg(long, value_name = "NAME")]
+    pub(super) provider: Option<String>,
+    /// The signing secret, or where it is: `env:NAME`, `file:PATH` [default: the endpoint's first,
+    /// else `env:STRIPE_WEBHOOK_SECRET` for stripe]
+    #[arg(long, value_name = "SECRET")]
+    pub(super) secret: Option<SecretArg>,
+    /// A PEM file of the roots to trust for https://, instead of the system's
+    #[arg(long, value_name = "FILE")]
+    pub(super) cacert: Option<PathBuf>,
     /// Event type [default: invoice.paid for stripe, else one that the provider has]
     #[arg(long = "type", value_name = "TYPE")]
     pub(super) event_type: Option<String>,
@@ -60,6 +66,8 @@ pub(crate) struct Args {
     /// Send again what was not answered, or with 408, 429 or 5xx, for up to a minute each
     #[arg(long)]
     pub(super) retry: bool,
+    #[command(flatten)]
+    pub(super) form: Form,
 }
 
 fn span(text: &str) -> Result<Span, String> {

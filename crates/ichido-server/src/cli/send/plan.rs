@@ -5,9 +5,13 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
-use ichido_verify::{Request, Secret, Settings, Timestamp, Verifier};
+use ichido_verify::{Request, Timestamp, Verifier};
 
-use super::{Args, body::Bodies};
+use super::{
+    Args,
+    body::{Bodies, Places},
+    target::Target,
+};
 
 /// When an event with an id of the user's own says that it was created (1 January 2026), in Unix
 /// seconds: always the same, so that a second `send` of that id is a retry and not a conflict.
@@ -33,18 +37,16 @@ pub(super) struct Event {
 }
 
 impl Plan {
-    /// Reads the secret and the body. Fails with the fix named.
-    pub(super) fn new(args: &Args) -> anyhow::Result<Self> {
-        let secret = args.secret.read().map_err(anyhow::Error::msg)?;
-        let secrets = [Secret::new(secret)];
-        let verifier = Verifier::new(&args.provider, &Settings::default(), &secrets)?;
+    /// Reads the body. Fails with the fix named.
+    pub(super) fn new(args: &Args, target: Target) -> anyhow::Result<Self> {
         // Asked once: a repeat that is made a second later still has the bytes of the first.
         let created = if args.id.is_some() { CREATED } else { Timestamp::now().as_second() };
+        let places = Places::of(&target.provider, target.settings.generic.as_ref());
         let (event_type, data) = (args.event_type.clone(), args.data.as_deref());
-        let bodies = Bodies::new(&args.provider, event_type, data, created)?;
+        let bodies = Bodies::new(&target.provider, places, event_type, data, created)?;
         let id = args.id.clone().unwrap_or_else(|| format!("evt_{:012x}", fastrand::u64(..) >> 16));
         let plan = Self {
-            verifier,
+            verifier: target.verifier,
             bodies,
             keep_id: args.id.is_none() && args.count == 1,
             id,

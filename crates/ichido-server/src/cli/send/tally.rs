@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use serde::Serialize;
 
-use super::client::{Answer, Delivered};
+use super::client::{Answer, Delivered, Lost};
 
 /// What came back so far.
 #[derive(Debug, Default)]
@@ -17,6 +17,8 @@ pub(crate) struct Tally {
     statuses: BTreeMap<String, u64>,
     outcomes: BTreeMap<String, u64>,
     micros: Vec<u32>,
+    /// Why the first unanswered request had no answer.
+    lost: Option<Lost>,
 }
 
 impl Tally {
@@ -32,7 +34,11 @@ impl Tally {
             self.requests += 1;
             let status = match answer {
                 Answer::Status(status, _) => status.as_str().to_owned(),
-                Answer::None(why) => why.to_owned(),
+                Answer::None(no_answer) => {
+                    let why = no_answer.why.to_owned();
+                    self.lost.get_or_insert(no_answer);
+                    why
+                }
             };
             *self.statuses.entry(status).or_default() += 1;
             self.micros.push(took.as_micros().try_into().unwrap_or(u32::MAX));
@@ -45,6 +51,7 @@ impl Tally {
         self.requests += other.requests;
         self.not_acknowledged += other.not_acknowledged;
         self.micros.extend(other.micros);
+        self.lost = self.lost.take().or(other.lost);
         for (to, from) in
             [(&mut self.statuses, other.statuses), (&mut self.outcomes, other.outcomes)]
         {
@@ -52,6 +59,11 @@ impl Tally {
                 *to.entry(key).or_default() += count;
             }
         }
+    }
+
+    /// Why a request had no answer, if one had none.
+    pub(super) fn lost(&self) -> Option<&Lost> {
+        self.lost.as_ref()
     }
 
     /// The figures, for a run that took `elapsed`.
