@@ -52,6 +52,7 @@ struct ByStatus {
 pub(crate) struct EndpointMetrics {
     outcomes: [Counter; 4],
     conflicts: Counter,
+    repeated_bodies: Counter,
     rejected: HashMap<Rejection, Counter>,
     failed: Family<ByReason, Counter>,
     latency: Histogram,
@@ -118,6 +119,7 @@ impl Metrics {
 struct Families {
     events: Family<ByOutcome, Counter>,
     conflicts: Family<ByEndpoint, Counter>,
+    repeated_bodies: Family<ByEndpoint, Counter>,
     rejected: Family<ByReason, Counter>,
     failed: Family<ByReason, Counter>,
     latency: Family<ByEndpoint, Histogram>,
@@ -129,6 +131,7 @@ impl Families {
         let all = Self {
             events: Family::default(),
             conflicts: Family::default(),
+            repeated_bodies: Family::default(),
             rejected: Family::default(),
             failed: Family::default(),
             latency: Family::new_with_constructor(new_latency),
@@ -136,7 +139,9 @@ impl Families {
         };
         registry.register("events", "Events received, by outcome", all.events.clone());
         registry.register("conflicts", "Same event key, other content", all.conflicts.clone());
-        let rejected = "Deliveries not verified, by reason";
+        let repeated = "Events taken whose body came before, under another event id";
+        registry.register("repeated_bodies", repeated, all.repeated_bodies.clone());
+        let rejected = "Deliveries not believed, by reason";
         registry.register("rejected", rejected, all.rejected.clone());
         registry.register("receive_failed", "Deliveries not taken: 5xx", all.failed.clone());
         let latency = "From the whole body to the committed receipt";
@@ -159,6 +164,7 @@ impl Families {
         EndpointMetrics {
             outcomes: OUTCOMES.map(by),
             conflicts: self.conflicts.get_or_create_owned(&here),
+            repeated_bodies: self.repeated_bodies.get_or_create_owned(&here),
             rejected: Rejection::ALL.iter().map(by_reason).collect(),
             failed: self.failed.clone(),
             latency: self.latency.get_or_create_owned(&here),
@@ -178,10 +184,13 @@ impl EndpointMetrics {
             if event.conflict {
                 self.conflicts.inc();
             }
+            if event.repeated {
+                self.repeated_bodies.inc();
+            }
         }
     }
 
-    /// Counts a delivery that was not verified.
+    /// Counts a delivery that was not believed.
     pub(crate) fn rejected(&self, reason: Rejection) {
         if let Some(counter) = self.rejected.get(&reason) {
             counter.inc();

@@ -46,6 +46,8 @@ impl Fault {
 struct Shared {
     fault: AtomicU8,
     cut: AtomicU64,
+    /// Bytes of all messages that clients sent.
+    sent: AtomicU64,
 }
 
 /// A proxy on a free port of 127.0.0.1.
@@ -82,6 +84,12 @@ impl Proxy {
     /// Changes what happens from now on.
     pub fn set(&self, fault: Fault) {
         self.shared.fault.store(fault as u8, Ordering::SeqCst);
+    }
+
+    /// How many bytes clients have sent to the server so far. As long as it does not change,
+    /// nobody has connected, nor sent a statement.
+    pub fn sent(&self) -> u64 {
+        self.shared.sent.load(Ordering::SeqCst)
     }
 
     /// How many commits were cut.
@@ -134,10 +142,10 @@ async fn forward(
     to: &mut OwnedWriteHalf,
     shared: &Shared,
 ) -> Option<Withheld> {
-    let startup = message(&mut from, 0).await?;
+    let startup = message(&mut from, 0, shared).await?;
     to.write_all(&startup).await.ok()?;
     loop {
-        let message = message(&mut from, 1).await?;
+        let message = message(&mut from, 1, shared).await?;
         let fault = shared.fault();
         if fault == Fault::Down {
             return None;
@@ -154,14 +162,15 @@ async fn forward(
     }
 }
 
-/// One message: `tag` bytes of type, then its length, which counts itself.
-async fn message(from: &mut OwnedReadHalf, tag: usize) -> Option<Vec<u8>> {
+/// One message, counted: `tag` bytes of type, then its length, which counts itself.
+async fn message(from: &mut OwnedReadHalf, tag: usize, shared: &Shared) -> Option<Vec<u8>> {
     let mut head = vec![0; tag + 4];
     from.read_exact(&mut head).await.ok()?;
     let length = u32::from_be_bytes(head[tag..].try_into().ok()?);
     let start = head.len();
     head.resize(start + usize::try_from(length).ok()?.checked_sub(4)?, 0);
     from.read_exact(&mut head[start..]).await.ok()?;
+    shared.sent.fetch_add(head.len() as u64, Ordering::SeqCst);
     Some(head)
 }
 

@@ -2,7 +2,11 @@
 //! Each check is a pure function over a text, and is itself shown to catch what it is for.
 #![expect(clippy::unwrap_used, reason = "a test fails where its set-up fails")]
 
-use std::{fs, path::Path, process::Command};
+mod tracked;
+
+use std::path::Path;
+
+use tracked::tracked;
 
 const FILE_LINES_MAX: usize = 400;
 const FUNCTION_LINES_MAX: usize = 60;
@@ -11,16 +15,6 @@ const LINE_COLUMNS_MAX: usize = 100;
 /// Files that may break a rule, and why: `(ending of the path, rule, reason)`.
 const EXCEPTIONS: [(&str, &str, &str); 1] =
     [("tests/tidy.rs", "words", "names the words that it looks for")];
-
-fn tracked(endings: &[&str]) -> Vec<(String, String)> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let listed = Command::new("git").args(["ls-files"]).current_dir(&root).output().unwrap();
-    assert!(listed.status.success(), "git ls-files");
-    let names = String::from_utf8(listed.stdout).unwrap();
-    let wanted = names.lines().filter(|name| endings.iter().any(|e| name.ends_with(e)));
-    // A file may be deleted and still be listed.
-    wanted.filter_map(|n| Some((n.to_owned(), fs::read_to_string(root.join(n)).ok()?))).collect()
-}
 
 fn assert_none(rule: &str, endings: &[&str], check: impl Fn(&str, &str) -> Vec<String>) {
     let excused = |name: &str| EXCEPTIONS.iter().any(|(e, r, _)| name.ends_with(e) && *r == rule);

@@ -30,6 +30,9 @@ pub enum Rejection {
     NoSignedHeader,
     /// A signed header holds bytes that make the signed message ambiguous.
     MalformedSignedHeader,
+    /// The signature is good, but not the sender's: its bytes came before, under another event id
+    /// that it does not cover. Said by an inbox, which remembers; never by a verifier.
+    RepeatedBody,
 }
 
 impl Rejection {
@@ -45,6 +48,7 @@ impl Rejection {
         Self::TooNew,
         Self::NoSignedHeader,
         Self::MalformedSignedHeader,
+        Self::RepeatedBody,
     ];
 
     /// Names the reason as a metrics label.
@@ -60,6 +64,7 @@ impl Rejection {
             Self::TooNew => "too_new",
             Self::NoSignedHeader => "no_signed_header",
             Self::MalformedSignedHeader => "malformed_signed_header",
+            Self::RepeatedBody => "repeated_body",
         }
     }
 }
@@ -77,6 +82,7 @@ impl fmt::Display for Rejection {
             Self::TooNew => "timestamp is further in the future than the tolerance",
             Self::NoSignedHeader => "a header that the signature covers is missing",
             Self::MalformedSignedHeader => "a header that the signature covers can't be read",
+            Self::RepeatedBody => "body came before, under another event id that is not signed",
         })
     }
 }

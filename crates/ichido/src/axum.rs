@@ -90,9 +90,6 @@ fn not_taken(endpoint: &str, error: &ReceiveError) -> Response {
         ReceiveError::Store(error) => {
             warn!(endpoint, kind = error.kind().as_str(), %error, "not taken");
             match error.kind() {
-                ErrorKind::RepeatedBody => {
-                    json(StatusCode::BAD_REQUEST, r#"{"error":"rejected"}"#.into())
-                }
                 ErrorKind::Handler | ErrorKind::Data => {
                     json(StatusCode::INTERNAL_SERVER_ERROR, r#"{"error":"failed"}"#.into())
                 }

@@ -71,6 +71,16 @@ impl OnFailure {
     }
 }
 
+impl RepeatedBody {
+    /// The word in configuration and in the database.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Mark => "mark",
+            Self::Refuse => "refuse",
+        }
+    }
+}
+
 /// The settings of an endpoint that a store needs. Immutable once the inbox is open.
 #[derive(Debug, Clone)]
 #[non_exhaustive]

@@ -53,8 +53,9 @@ pub enum ReceiveError {
     /// No endpoint of that name: 404.
     #[error("no endpoint of that name is configured")]
     UnknownEndpoint,
-    /// Not verified: 400, or 401 where the provider insists.
-    #[error("not verified: {reason}")]
+    /// Not verified, or a body that is refused the second time: 400, or 401 where the provider
+    /// insists.
+    #[error("rejected: {reason}")]
     Rejected {
         /// Why, for the log and the metrics; never for the sender.
         reason: Rejection,
@@ -145,7 +146,11 @@ impl<S: Store> Inbox<S> {
     ) -> Result<Received, ReceiveError> {
         match self.verify(endpoint, request, Timestamp::now())? {
             Verified::Handshake(answer) => Ok(Received::Handshake(answer)),
-            Verified::Delivery(intake) => Ok(Received::Events(self.take(intake, ended).await?)),
+            Verified::Delivery(intake) => {
+                let status = intake.verifier.provider().bad_signature_status;
+                let taken = self.take(intake, ended).await.map_err(|error| refused(error, status));
+                Ok(Received::Events(taken?))
+            }
         }
     }
 
@@ -183,6 +188,16 @@ impl<S: Store> Inbox<S> {
             }
         };
         taken.map_err(|error| error.about(event))
+    }
+}
+
+/// Why a verified delivery was not taken.
+fn refused(error: Error, status: u16) -> ReceiveError {
+    match error.kind() {
+        ErrorKind::RepeatedBody => {
+            ReceiveError::Rejected { reason: Rejection::RepeatedBody, status, signed_at: None }
+        }
+        _ => error.into(),
     }
 }
 

@@ -48,7 +48,8 @@ impl<H: ?Sized> Intake<H> {
         outcome: Outcome,
         error: Option<String>,
     ) -> Taken {
-        Taken { receipt, event: self.event_name(index), outcome, conflict: false, error }
+        let event = self.event_name(index);
+        Taken { receipt, event, outcome, conflict: false, repeated: false, error }
     }
 
     /// The handler to run inside the receive transaction, when this is a sync delivery: one
@@ -161,6 +162,9 @@ pub struct Taken {
     pub outcome: Outcome,
     /// A duplicate by key whose content differs from the first; recorded, the first one wins.
     pub conflict: bool,
+    /// Not a duplicate by key, but its bytes came before under another id, which the provider does
+    /// not sign: a replay, or two honest events that are alike. Marked for a human.
+    pub repeated: bool,
     /// Why the handler failed, where the outcome is `accepted` for that reason.
     pub error: Option<String>,
 }

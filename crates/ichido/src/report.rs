@@ -15,6 +15,8 @@ pub struct Stats {
     pub flags: u64,
     /// Same key, other content.
     pub conflicts: u64,
+    /// Bodies that came under more than one event id, where the provider does not sign its ids.
+    pub repeated_bodies: u64,
     /// Deliveries of events that were taken before, ever. Counted about a second late; a process
     /// that is killed takes that second's along.
     pub duplicates: u64,

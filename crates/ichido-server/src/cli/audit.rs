@@ -1,4 +1,4 @@
-//! `ichido audit`: the invariants as queries.
+//! `ichido audit`: the invariants as queries, and a remark on what only a human can judge.
 
 use std::process::ExitCode;
 
@@ -24,6 +24,7 @@ pub(crate) struct Args {
 pub(crate) async fn run(args: Args) -> anyhow::Result<ExitCode> {
     let reader = engine::reader(&load::load(&args.file, &Flags::default())?.config).await?;
     let findings = reader.audit().await?;
+    let repeated = reader.stats().await?.repeated_bodies;
     reader.close().await;
     if args.form.json {
         output::json(&findings)?;
@@ -36,6 +37,13 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<ExitCode> {
                 finding.invariant, finding.count, finding.example, finding.promise
             ))?;
         }
+    }
+    if repeated > 0 {
+        // No broken invariant: two honest events can be alike.
+        output::note(&format!(
+            "look at signed_digest: {repeated} bodies came under more than one event id that \
+             nobody signed"
+        ));
     }
     Ok(ExitCode::from(u8::from(!findings.is_empty())))
 }

@@ -46,6 +46,7 @@ fn text(stats: &Stats) -> String {
         format!("needs review     {}", stats.needs_review),
         format!("flags            {}", stats.flags),
         format!("conflicts        {}", stats.conflicts),
+        format!("repeated bodies  {}", stats.repeated_bodies),
         format!("duplicates       {}", stats.duplicates),
         format!("outbox waiting   {}", stats.outbox_waiting),
         "received in the last hour".into(),

@@ -93,6 +93,12 @@ fn tell(request: RequestId, endpoint: &str, taken: &Taken) {
             "conflict: same event id, other content; the first one wins"
         );
     }
+    if taken.repeated {
+        warn!(
+            %request, endpoint, event_id, event_type, %receipt,
+            "repeated body: it came before, under another event id that is not signed"
+        );
+    }
     if let Some(error) = &taken.error {
         let (error, handler) = (&*one_line(error), handler(&taken.event));
         warn!(
@@ -132,7 +138,6 @@ fn not_taken(
             metrics.failed(error.kind().as_str());
             log_failure(request, endpoint, error);
             match error.kind() {
-                ErrorKind::RepeatedBody => answer::rejected(400),
                 ErrorKind::Handler | ErrorKind::Data => answer::failed(),
                 _ => answer::unavailable(app.limits.retry_after.0),
             }
@@ -146,10 +151,6 @@ fn log_failure(request: RequestId, endpoint: &str, error: &Error) {
     let unknown = EventName::default();
     let event = error.event().unwrap_or(&unknown);
     let (event_id, event_type) = (&*one_line(&event.id), &*one_line(&event.event_type));
-    if kind == ErrorKind::RepeatedBody.as_str() {
-        warn!(%request, endpoint, event_id, event_type, kind, error = why, "rejected");
-        return;
-    }
     let handler = handler(event);
     warn!(
         %request, endpoint, event_id, event_type, handler, kind, error = why,

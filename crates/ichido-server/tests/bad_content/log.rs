@@ -175,7 +175,7 @@ fn deliver_canaries(world: &World) -> Vec<String> {
     canaries
 }
 
-fn row_76_nothing_logged_is_secret(world: &World) {
+fn nothing_logged_is_secret(world: &World) {
     let canaries = deliver_canaries(world);
     let log = world.server.wait_for("not_json");
     for canary in canaries {
@@ -188,8 +188,8 @@ fn row_76_nothing_logged_is_secret(world: &World) {
 async fn row_76_a_log_of_everything_holds_no_secret_and_nobody_s_data() {
     for format in ["text", "json"] {
         let more = TRACE.replace("FORMAT", format);
-        row_76_nothing_logged_is_secret(&World::sqlite(&more));
-        row_76_nothing_logged_is_secret(&World::postgres(&more).await);
+        nothing_logged_is_secret(&World::sqlite(&more));
+        nothing_logged_is_secret(&World::postgres(&more).await);
     }
 }
 

@@ -1,6 +1,6 @@
 //! Deliveries with bad content against the real server, over TCP: signatures, replays, JSON and
-//! forms, what reaches the log, a database in trouble. Each test is a row of the catalogue of bad
-//! input, and its name begins with the row.
+//! forms, what reaches the log, a database in trouble; and clients that hang up. A test whose name
+//! begins with a row is that row of the catalogue of bad input.
 #![forbid(unsafe_code)]
 
 mod auth;
@@ -8,7 +8,9 @@ mod auth;
 #[expect(dead_code, reason = "shared with the tests of the server, which use all of it")]
 mod common;
 mod database;
+mod hang_up;
 mod json;
 mod log;
+mod repeats;
 mod replay;
 mod support;

@@ -27,6 +27,13 @@ fn each_contradiction_is_refused_with_its_fix_by_check_and_by_serve() {
             "provider = \"github\"\nsecrets = [\"env:SECRET\"]\non_failure = \"refuse\"".into(),
             "keep",
         ),
+        (format!("{GOOD}\nrepeated_body = \"refuse\""), "leave it out"),
+        (
+            "provider = \"generic\"\nsecrets = [\"env:SECRET\"]\nrepeated_body = \"refuse\"\n\
+             generic = { header = \"x-signature\", id = \"json:id\" }"
+                .into(),
+            "leave it out",
+        ),
         (format!("{GOOD}\nhandlers = {{ \"a.b\" = \"missing.sql\" }}"), "missing.sql"),
         (format!("{GOOD}\nhandlers = {{ \"a.b\" = {{ sqlite = \"x.sql\" }} }}"), "postgres ="),
     ] {

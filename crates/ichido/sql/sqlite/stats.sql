@@ -10,6 +10,8 @@ SELECT 'flags', count(*) FROM ichido_flag WHERE closed_at IS NULL
 UNION ALL
 SELECT 'conflicts', count(*) FROM ichido_conflict
 UNION ALL
+SELECT 'repeated_bodies', count(*) FROM ichido_signed_digest WHERE repeats > 0
+UNION ALL
 SELECT 'outbox_waiting', count(*) FROM ichido_dispatch WHERE next_at IS NOT NULL
 UNION ALL
 SELECT 'duplicates', coalesce(sum(duplicates), 0) FROM ichido_endpoint

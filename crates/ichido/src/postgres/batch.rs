@@ -172,6 +172,7 @@ pub(super) struct Stored {
     pub(super) receipt: Uuid,
     pub(super) taken: bool,
     pub(super) differs: bool,
+    pub(super) repeated: bool,
     pub(super) xid: String,
 }
 
@@ -182,6 +183,7 @@ impl Stored {
             taken: row.try_get(1)?,
             differs: row.try_get(2)?,
             xid: row.try_get(3)?,
+            repeated: row.try_get(4)?,
         })
     }
 
@@ -198,7 +200,7 @@ impl Stored {
             Route::Review(why) if self.taken => Some((*why).to_owned()),
             _ => None,
         };
-        intake.taken(index, self.receipt, outcome, error)
+        Taken { repeated: self.repeated, ..intake.taken(index, self.receipt, outcome, error) }
     }
 }
 

@@ -22,7 +22,7 @@ use super::{
     prepared::{Prepared, Sql},
     shared::Resting,
 };
-use crate::{EndpointSpec, Error, Mode, OnFailure, RepeatedBody};
+use crate::{EndpointSpec, Error, Mode, OnFailure};
 
 const IS_STORED: &str = include_str!("../../sql/postgres/is_stored.sql");
 const FLAG: &str = include_str!("../../sql/postgres/flag.sql");
@@ -183,10 +183,7 @@ fn settings(spec: &EndpointSpec) -> serde_json::Value {
             OnFailure::Keep => "keep",
             OnFailure::Refuse => "refuse",
         },
-        "repeated_body": match spec.repeated_body {
-            RepeatedBody::Mark => "mark",
-            RepeatedBody::Refuse => "refuse",
-        },
+        "repeated_body": spec.repeated_body.as_str(),
         "handler_timeout_ms": spec.handler_timeout.as_millis(),
         "lease_ms": spec.lease.as_millis(),
         "max_attempts": spec.max_attempts,

@@ -19,6 +19,7 @@ pub(super) async fn stats(core: &Core) -> Result<Stats, Error> {
             "needs_review" => stats.needs_review = count,
             "flags" => stats.flags = count,
             "conflicts" => stats.conflicts = count,
+            "repeated_bodies" => stats.repeated_bodies = count,
             "duplicates" => stats.duplicates = count,
             "outbox_waiting" => stats.outbox_waiting = count,
             _ => {}

@@ -223,7 +223,10 @@ async fn run(
 async fn ask_again(core: &Core, intake: &Intake<dyn Run>, row: &Stored) -> Result<Taken, Error> {
     let outcome = if row.taken { Outcome::Processed } else { Outcome::Duplicate };
     match core.is_stored(row.receipt).await {
-        Ok(true) => Ok(intake.taken(0, row.receipt, outcome, None)),
+        Ok(true) => {
+            let taken = intake.taken(0, row.receipt, outcome, None);
+            Ok(Taken { repeated: row.repeated, ..taken })
+        }
         Ok(false) => {
             Err(Error::new(ErrorKind::Unavailable, "the connection was lost before COMMIT"))
         }

@@ -320,7 +320,8 @@ impl Work<'_> {
     }
 
     fn outcome(&self, outcome: Outcome, error: Option<String>) -> Taken {
-        self.intake.taken(0, self.stored.receipt, outcome, error)
+        let taken = self.intake.taken(0, self.stored.receipt, outcome, error);
+        Taken { repeated: self.stored.repeated, ..taken }
     }
 }
 

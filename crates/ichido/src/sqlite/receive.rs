@@ -101,11 +101,12 @@ impl Receiver {
         for (index, fresh) in fresh.into_iter().enumerate() {
             let one = one(index);
             if fresh {
-                if one.mark().map_err(failed)? && refuses {
+                let repeated = one.mark().map_err(failed)?;
+                if repeated && refuses {
                     let why = "a body that was received before, under another event id";
                     return Err(Error::new(ErrorKind::RepeatedBody, why).into());
                 }
-                all.push(self.route(&one)?);
+                all.push(Taken { repeated, ..self.route(&one)? });
             } else {
                 all.push(one.known().map_err(failed)?);
             }
@@ -352,6 +353,7 @@ fn is_text(bytes: &[u8]) -> bool {
 
 /// What commands and people need to know of an endpoint.
 fn settings(spec: &EndpointSpec) -> String {
-    let mode = spec.mode.as_str();
-    serde_json::json!({ "mode": mode, "types": spec.patterns }).to_string()
+    let repeated_body = spec.repeated_body.as_str();
+    let (mode, types) = (spec.mode.as_str(), &spec.patterns);
+    serde_json::json!({ "mode": mode, "repeated_body": repeated_body, "types": types }).to_string()
 }

@@ -16,6 +16,7 @@ pub(super) fn stats(connection: &Connection) -> rusqlite::Result<Stats> {
             "needs_review" => stats.needs_review = row.get(1)?,
             "flags" => stats.flags = row.get(1)?,
             "conflicts" => stats.conflicts = row.get(1)?,
+            "repeated_bodies" => stats.repeated_bodies = row.get(1)?,
             "duplicates" => stats.duplicates = row.get(1)?,
             "outbox_waiting" => stats.outbox_waiting = row.get(1)?,
             _ => {}

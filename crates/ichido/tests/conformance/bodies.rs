@@ -1,10 +1,8 @@
 //! Bytes are the truth: whatever is verified is stored as it came, and answered 2xx.
 
-use ichido::{Endpoint, ErrorKind, Outcome, ReceiveError, RepeatedBody};
+use ichido::Outcome;
 
-use crate::engines::{
-    BOOK, Engine, SECRET, billing, deliver, event, outcome, receive, signed_as, sound,
-};
+use crate::engines::{BOOK, Engine, billing, deliver, event, outcome, sound};
 
 pub(crate) async fn odd_bodies_are_stored_byte_for_byte_and_acknowledged<E: Engine>() {
     let engine = E::open(vec![billing::<E>(&[("*", BOOK)])]).await;
@@ -75,57 +73,5 @@ pub(crate) async fn the_same_id_with_another_amount_is_a_conflict_and_the_first_
     let digests = "SELECT count(*) FROM ichido.conflict WHERE digest <> first_digest";
     assert_eq!(engine.rows(digests).await, ["1"]);
     assert_eq!(engine.rows("SELECT count(*) FROM ledger").await, ["1"]);
-    sound(&engine).await;
-}
-
-pub(crate) async fn a_replayed_body_under_a_fresh_unsigned_id_is_marked<E: Engine>() {
-    let github = Endpoint::new("github", "github").secret(SECRET);
-    let engine = E::open(vec![github]).await;
-    let body = br#"{"repository":{"id":1}}"#;
-    for id in ["0b989ba4-242f-11e5-81e1-c7b6966d2516", "1b989ba4-242f-11e5-81e1-c7b6966d2516"] {
-        let request = signed_as(engine.inbox(), "github", body, id);
-        let taken = receive(&engine, "github", request).await.unwrap();
-        assert_eq!(taken.outcome, Outcome::Ignored);
-    }
-    assert_eq!(engine.rows("SELECT repeats FROM ichido.signed_digest").await, ["1"]);
-}
-
-const REPLAYED: &[u8] = br#"{"repository":{"id":1}}"#;
-
-/// An endpoint whose ids are not signed, and which refuses known bodies under fresh ids.
-async fn refusing<E: Engine>() -> E {
-    let github = Endpoint::new("github", "github").secret(SECRET);
-    E::open(vec![github.repeated_body(RepeatedBody::Refuse).leave("*", "later")]).await
-}
-
-async fn replay<E: Engine>(engine: &E, id: &str) -> Result<Outcome, ErrorKind> {
-    let request = signed_as(engine.inbox(), "github", REPLAYED, id);
-    match receive(engine, "github", request).await {
-        Ok(taken) => Ok(taken.outcome),
-        Err(ReceiveError::Store(error)) => Err(error.kind()),
-        Err(error) => panic!("{error}"),
-    }
-}
-
-pub(crate) async fn a_replayed_body_is_refused_where_the_endpoint_says_so_and_a_retry_is_not<
-    E: Engine,
->() {
-    let engine = refusing::<E>().await;
-    assert_eq!(replay(&engine, "first").await, Ok(Outcome::Accepted));
-    assert_eq!(replay(&engine, "fresh").await, Err(ErrorKind::RepeatedBody));
-    assert_eq!(replay(&engine, "first").await, Ok(Outcome::Duplicate));
-    assert_eq!(engine.rows("SELECT event_id FROM ichido.event").await, ["first"]);
-    assert_eq!(engine.rows("SELECT count(*) FROM ichido.delivery").await, ["1"]);
-    sound(&engine).await;
-}
-
-pub(crate) async fn of_two_replays_at_once_one_is_stored<E: Engine>() {
-    let engine = refusing::<E>().await;
-    let ids = ["a", "b", "c", "d", "e", "f"];
-    let all = futures_util::future::join_all(ids.map(|id| replay(&engine, id))).await;
-    let stored = all.iter().filter(|outcome| **outcome == Ok(Outcome::Accepted)).count();
-    let refused = all.iter().filter(|outcome| **outcome == Err(ErrorKind::RepeatedBody)).count();
-    assert_eq!((stored, refused), (1, 5));
-    assert_eq!(engine.rows("SELECT count(*) FROM ichido.event").await, ["1"]);
     sound(&engine).await;
 }

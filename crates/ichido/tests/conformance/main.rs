@@ -7,6 +7,7 @@ mod engines;
 mod failures;
 mod handlers;
 mod outcomes;
+mod repeats;
 
 macro_rules! on_every_engine {
     ($($part:ident: $($fact:ident),+ $(,)?;)+) => {
@@ -57,8 +58,13 @@ on_every_engine! {
         odd_bodies_are_stored_byte_for_byte_and_acknowledged,
         a_delivery_without_a_usable_id_waits_for_a_human,
         a_retry_with_another_pending_webhooks_is_a_duplicate_and_no_conflict,
-        the_same_id_with_another_amount_is_a_conflict_and_the_first_one_wins,
-        a_replayed_body_under_a_fresh_unsigned_id_is_marked,
+        the_same_id_with_another_amount_is_a_conflict_and_the_first_one_wins;
+    repeats:
+        a_replayed_body_under_a_fresh_unsigned_id_is_marked_and_told,
         a_replayed_body_is_refused_where_the_endpoint_says_so_and_a_retry_is_not,
-        of_two_replays_at_once_one_is_stored;
+        of_replays_at_once_one_is_stored,
+        honest_neighbours_of_a_refused_replay_are_taken,
+        a_body_that_came_without_its_id_is_known_under_any_other,
+        two_endpoints_do_not_know_each_others_bodies,
+        a_signed_id_is_no_business_of_repeated_bodies;
 }

@@ -10,17 +10,23 @@
 -- * A delivery is stored only if one of its events was taken.
 -- * A receipt id found under its own key is ours: the retry after an unknown COMMIT. It counts
 --   as taken and writes nothing again.
+-- * `differs`: not taken, for the id is known, but with other bytes; the caller judges whether
+--   they say something else. `repeated`: taken, but the bytes are known, under another id, which
+--   the provider does not sign.
 -- * Waiting for another transaction's key is bounded here, and only here: the handler that runs
 --   next in this transaction has no lock_timeout of ours.
 -- Plans are generic: the shape never changes, and planning again would cost more than the work.
 -- Sequential scans are off: a plan made while a table was small must not outlive that.
-CREATE OR REPLACE FUNCTION ichido.receive(
+DROP FUNCTION IF EXISTS ichido.receive(
+  uuid[], text[], text[], text[], bytea[], bytea[], int2[], uuid[], int4[], text[], text[], int4[],
+  int4[], bytea[], timestamptz[], text[], boolean[], text[], text[], text[]);
+CREATE FUNCTION ichido.receive(
   d_id uuid[], d_endpoint text[], d_method text[], d_url text[], d_headers bytea[],
   d_body bytea[], d_secret int2[],
   e_receipt uuid[], e_delivery int4[], e_id text[], e_type text[], e_from int4[], e_to int4[],
   e_digest bytea[], e_occurred timestamptz[], e_order_key text[], e_signed boolean[],
   e_route text[], e_queue text[], e_error text[])
-RETURNS TABLE (n int4, receipt uuid, taken boolean, differs boolean, xid text)
+RETURNS TABLE (n int4, receipt uuid, taken boolean, differs boolean, xid text, repeated boolean)
 LANGUAGE plpgsql VOLATILE
 SET lock_timeout = '2s'
 SET plan_cache_mode = force_generic_plan
@@ -40,6 +46,7 @@ DECLARE
   v_stored uuid[];        -- by event: the receipt under its key; NULL: not found yet
   v_fresh boolean[];      -- by event: inserted by this call
   v_differs boolean[];
+  v_marked int4[] := '{}';  -- events whose bytes came before, under another id
 BEGIN
   IF v_one THEN
     SELECT ARRAY[p.id], NOT p.id_signed INTO v_endpoint, v_unsigned
@@ -107,9 +114,9 @@ BEGIN
       VALUES (v_now, v_now, v_endpoint[1], 0, 0, e_receipt[1], 'processed');
     END IF;
     IF v_unsigned THEN
-      PERFORM ichido.mark_digests(v_endpoint, e_receipt, e_delivery, e_digest, e_signed, NULL);
+      v_marked := ichido.mark_digests(v_endpoint, e_receipt, e_delivery, e_digest, e_signed, NULL);
     END IF;
-    RETURN QUERY SELECT 1, e_receipt[1], true, false, v_xid;
+    RETURN QUERY SELECT 1, e_receipt[1], true, false, v_xid, v_marked <> '{}';
     RETURN;
   END IF;
   IF v_inserted > 0 THEN
@@ -144,14 +151,14 @@ BEGIN
        WHERE e.route = 'review' AND (v_inserted = v_count OR v_fresh[e.n]);
     END IF;
     IF v_unsigned THEN
-      PERFORM ichido.mark_digests(v_endpoint, e_receipt, e_delivery, e_digest, e_signed,
-                                  CASE WHEN v_inserted < v_count THEN v_fresh END);
+      v_marked := ichido.mark_digests(v_endpoint, e_receipt, e_delivery, e_digest, e_signed,
+                                      CASE WHEN v_inserted < v_count THEN v_fresh END);
     END IF;
   END IF;
 
   RETURN QUERY
   SELECT e.n::int4, coalesce(v_stored[e.n], e.id), coalesce(v_stored[e.n] = e.id, true),
-         coalesce(v_differs[e.n], false), v_xid
+         coalesce(v_differs[e.n], false), v_xid, e.n = ANY (v_marked)
     FROM unnest(e_receipt) WITH ORDINALITY AS e (id, n) ORDER BY e.n;
 END
 $$;

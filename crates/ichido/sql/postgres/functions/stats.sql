@@ -21,7 +21,7 @@ BEGIN
   UNION ALL
   SELECT 'duplicates', coalesce(sum(p.duplicates), 0) FROM ichido.endpoint p
   UNION ALL
-  SELECT 'repeated_digests', count(*) FROM ichido.signed_digest d WHERE d.repeats > 0
+  SELECT 'repeated_bodies', count(*) FROM ichido.signed_digest d WHERE d.repeats > 0
   UNION ALL
   SELECT s.name, s.value
     FROM (SELECT count(*) FILTER (WHERE m.next_at IS NOT NULL) AS waiting,
