@@ -4,11 +4,13 @@
 //! setting through that would lose or double an event later.
 
 mod contradictions;
+mod span;
 
-use std::{sync::Arc, time::Duration};
+use std::{num::NonZeroUsize, sync::Arc, time::Duration};
 
 use ichido_verify::{ConfigError, Provider, Secret, Settings, Verifier};
 
+pub use self::span::span_text;
 use crate::{Handlers, PatternError, SqlHandler, Store, Target};
 
 /// Longest name: it is part of a URL, of metrics and of every key.
@@ -101,6 +103,8 @@ pub struct EndpointSpec {
     pub lease: Duration,
     /// Starts of a handler before the event needs review.
     pub max_attempts: u16,
+    /// How many of its handlers a worker runs at once; `None`: as many as the worker may.
+    pub concurrency: Option<NonZeroUsize>,
     /// How long the identity of an event outlives it.
     pub keep_identity: Duration,
     /// Patterns that have a handler; which types are `ignored` is configuration.
@@ -156,6 +160,7 @@ pub struct Endpoint<S: Store> {
     handler_timeout: Option<Duration>,
     lease: Duration,
     max_attempts: u16,
+    concurrency: Option<NonZeroUsize>,
     keep_identity: Duration,
     handlers: Handlers<S::Handler>,
     sql: Vec<(String, Arc<SqlHandler>)>,
@@ -178,6 +183,7 @@ impl<S: Store> Endpoint<S> {
             handler_timeout: None,
             lease: LEASE,
             max_attempts: MAX_ATTEMPTS,
+            concurrency: None,
             keep_identity: KEEP_IDENTITY,
             handlers: Handlers::default(),
             sql: Vec::new(),
@@ -232,6 +238,13 @@ impl<S: Store> Endpoint<S> {
     /// Sets how many starts of a handler an event has before it needs review.
     pub fn max_attempts(mut self, attempts: u16) -> Self {
         self.max_attempts = attempts;
+        self
+    }
+
+    /// Sets how many of its handlers one worker runs at once: for a handler that the database, or
+    /// a rival for its rows, bears only so often.
+    pub fn concurrency(mut self, most: NonZeroUsize) -> Self {
+        self.concurrency = Some(most);
         self
     }
 
@@ -323,6 +336,7 @@ impl<S: Store> Endpoint<S> {
             handler_timeout,
             lease: self.lease,
             max_attempts: self.max_attempts,
+            concurrency: self.concurrency,
             keep_identity: self.keep_identity,
             patterns: self.handlers.patterns(),
             id_signed: row.id_signed,
@@ -362,29 +376,4 @@ fn name_problem(name: &str) -> Option<String> {
     let good = name.starts_with(word) && name.chars().all(|c| word(c) || c == '-' || c == '_');
     (!good || name.len() > NAME_MAX_BYTES)
         .then(|| format!("a name is a-z, 0-9, `-` and `_`, at most {NAME_MAX_BYTES} bytes"))
-}
-
-/// A duration in the largest unit that it is a whole number of, as the configuration writes it.
-pub fn span_text(span: Duration) -> String {
-    let ms = span.as_millis();
-    let units = [(86_400_000, "d"), (3_600_000, "h"), (60_000, "m"), (1_000, "s")];
-    let whole = units.into_iter().find(|(unit, _)| ms > 0 && ms.is_multiple_of(*unit));
-    let (unit, name) = whole.unwrap_or((1, "ms"));
-    format!("{}{name}", ms / unit)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_duration_is_written_as_in_the_configuration() {
-        for (ms, expected) in
-            [(0, "0ms"), (250, "250ms"), (7_200, "7200ms"), (90_000, "90s"), (1_800_000, "30m")]
-        {
-            assert_eq!(span_text(Duration::from_millis(ms)), expected);
-        }
-        assert_eq!(span_text(Duration::from_hours(100)), "100h");
-        assert_eq!(span_text(Duration::from_hours(96)), "4d");
-    }
 }

@@ -106,6 +106,12 @@ impl<H: ?Sized> Handlers<H> {
             .or(self.default.as_ref())
     }
 
+    /// Whether any type is ours to work on, and not left to outside workers.
+    pub fn has_own(&self) -> bool {
+        let all = self.exact.values().chain(self.prefixes.iter().map(|(_, t)| t));
+        all.chain(&self.default).any(|target| matches!(target, Target::Handler(_)))
+    }
+
     /// The patterns that have a handler, sorted: configuration of the endpoint.
     pub fn patterns(&self) -> Vec<String> {
         let mut all: Vec<String> = self.exact.keys().cloned().collect();

@@ -98,6 +98,16 @@ impl<S: Store> Inbox<S> {
         self.endpoints.values().map(|built| &built.spec)
     }
 
+    /// The settings of one endpoint.
+    pub fn endpoint(&self, name: &str) -> Option<&Arc<EndpointSpec>> {
+        self.endpoints.get(name).map(|built| &built.spec)
+    }
+
+    /// Who works on the types of an endpoint.
+    pub(crate) fn handlers(&self, endpoint: &str) -> Option<&Handlers<S::Handler>> {
+        self.endpoints.get(endpoint).map(|built| &built.handlers)
+    }
+
     /// The verifier of an endpoint, for signing test events.
     pub fn verifier(&self, endpoint: &str) -> Option<&Arc<Verifier>> {
         self.endpoints.get(endpoint).map(|built| &built.verifier)

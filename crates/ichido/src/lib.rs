@@ -12,6 +12,7 @@
 mod endpoint;
 mod error;
 mod event;
+mod fault;
 mod handlers;
 mod id;
 mod inbox;
@@ -20,6 +21,8 @@ mod report;
 mod sql_check;
 mod sql_handler;
 mod store;
+mod work;
+mod worker;
 
 #[cfg(feature = "axum")]
 pub mod axum;
@@ -34,6 +37,7 @@ pub use endpoint::{
 };
 pub use error::{BoxError, Error, ErrorKind, Later, Permanent};
 pub use event::Event;
+pub use fault::{Fault, Then};
 pub use handlers::{Handlers, PatternError, Target};
 pub use ichido_verify as verify;
 pub use id::{delivery_id, lane_byte, receipt_id};
@@ -42,6 +46,8 @@ pub use intake::{EventName, Intake, Outcome, Route, Routed, Taken};
 pub use report::{Finding, Stats, TypeCount};
 pub use sql_handler::{Param, SqlHandler, SqlHandlerError, Statement};
 pub use store::Store;
+pub use work::{Claim, Claimed, Failed, Lane, Worked};
+pub use worker::{CONCURRENCY, Ended, WorkOutcome, Worker};
 
 /// The key under which a handler's message or outside call is known to the far side.
 ///

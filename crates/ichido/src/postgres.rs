@@ -1,9 +1,10 @@
 //! The PostgreSQL engine. Only this module and those below it touch the driver.
 //!
 //! In the order of the data: [`Config`] and `connect` (where to), `batch` (what is sent), `group`
-//! (async receive), `shared` and `sync` (receive with a handler: together, alone), `guard` (how a
-//! transaction ends).
+//! (async receive), `shared` and `sync` (receive with a handler: together, alone), `work` (what was
+//! stored first), `attempt` (one run of a handler), `guard` (how a transaction ends).
 
+mod attempt;
 mod batch;
 mod check;
 mod config;
@@ -23,20 +24,26 @@ mod shared;
 mod sync;
 pub mod testing;
 mod tx;
+mod work;
 
 use std::{sync::Arc, time::Duration};
 
 pub use config::{
     COMMITTERS, CONNECT_TIMEOUT, Config, RECEIVE_CONNECTIONS, RECEIVE_WAIT, WAITING_MAX,
+    WORK_CONNECTIONS,
 };
 pub use connect::connect;
 pub use handler::{Function, Handle, IntoHandler, Object, Run, Running};
 pub use record::{Token, commit};
 pub use schema::Schema;
+use tokio::sync::watch;
 pub use tx::Tx;
 
 use self::{core::Core, queue::Queue};
-use crate::{EndpointSpec, Error, Finding, Intake, Stats, Store, Taken};
+use crate::{
+    Claim, Claimed, EndpointSpec, Error, Failed, Fault, Finding, Intake, Outcome, Stats, Store,
+    Taken, Worked,
+};
 
 /// An inbox in PostgreSQL 14 or newer. Stateless: any number of processes may share a database.
 pub struct Postgres {
@@ -96,7 +103,35 @@ impl Store for Postgres {
             None => self.group.put(intake).await??,
         };
         duplicates::count(&self.core, &endpoint, &taken);
+        if taken.iter().any(|taken| taken.outcome == Outcome::Accepted) {
+            self.core.arrivals.send_replace(());
+        }
         Ok(taken)
+    }
+
+    async fn claim(&self, claim: &Claim<'_>) -> Result<Vec<Claimed>, Error> {
+        work::claim(&self.core, claim).await
+    }
+
+    async fn process(
+        &self,
+        claimed: &Claimed,
+        handler: &Arc<dyn Run>,
+        limit: Duration,
+    ) -> Result<Worked, Error> {
+        work::process(&self.core, claimed, handler, limit).await
+    }
+
+    async fn fail(&self, claimed: &Claimed, fault: &Fault) -> Result<Failed, Error> {
+        work::fail(&self.core, claimed, fault).await
+    }
+
+    async fn release(&self, claimed: &Claimed, delay: Duration) -> Result<bool, Error> {
+        work::release(&self.core, claimed, delay).await
+    }
+
+    fn arrivals(&self) -> watch::Receiver<()> {
+        self.core.arrivals.subscribe()
     }
 
     async fn check(&self) -> Result<(), Error> {
@@ -117,7 +152,7 @@ impl Store for Postgres {
         self.group.close().await;
         self.shared.close().await;
         duplicates::flush(&self.core).await;
-        self.core.pool.close();
+        self.core.close();
     }
 }
 

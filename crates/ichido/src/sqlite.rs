@@ -2,8 +2,9 @@
 //! the driver.
 //!
 //! In the order of the data: [`Config`], `file` (opening, migrations, the lock), `writer` (the
-//! queue and group commit), `receive` (the statements of a delivery), `attempt` (one run of a
-//! handler), `handler` (what runs). It must never acknowledge what a COMMIT has not made durable.
+//! queue and group commit), `receive` (the statements of a delivery), `work` (what was stored
+//! first), `attempt` (one run of a handler), `handler` (what runs). It must never acknowledge what
+//! a COMMIT has not made durable.
 
 mod attempt;
 mod check;
@@ -15,6 +16,7 @@ mod report;
 pub mod testing;
 mod time;
 mod watch;
+mod work;
 mod writer;
 
 use std::{
@@ -28,13 +30,17 @@ use std::{
 
 pub use config::{Config, RECEIVE_WAIT, WAITING_MAX};
 pub use handler::{Run, Tx};
-use tokio::sync::oneshot;
+use rusqlite::Connection;
+use tokio::sync::{oneshot, watch as watch_channel};
 
 use self::{
     file::Lock,
-    writer::{Job, Work, Writer},
+    writer::{Job, Thread, Work, Writer},
 };
-use crate::{EndpointSpec, Error, ErrorKind, Finding, Intake, Stats, Store, Taken};
+use crate::{
+    Claim, Claimed, EndpointSpec, Error, ErrorKind, Failed, Fault, Finding, Intake, Outcome, Stats,
+    Store, Taken, Worked,
+};
 
 /// An inbox in one SQLite file.
 pub struct Sqlite {
@@ -43,6 +49,8 @@ pub struct Sqlite {
     endpoints: RwLock<Vec<Arc<EndpointSpec>>>,
     /// `None`: opened for reading, or closed.
     writer: Mutex<Option<Writer>>,
+    /// Told when something was stored for a worker.
+    arrivals: watch_channel::Sender<()>,
     /// Held as long as we may write.
     _lock: Option<Lock>,
 }
@@ -62,6 +70,7 @@ impl Sqlite {
             receive_wait: config.receive_wait,
             endpoints: RwLock::default(),
             writer: Mutex::new(Some(writer)),
+            arrivals: watch_channel::Sender::new(()),
             _lock: Some(lock),
         })
     }
@@ -78,6 +87,7 @@ impl Sqlite {
             receive_wait: RECEIVE_WAIT,
             endpoints: RwLock::default(),
             writer: Mutex::new(None),
+            arrivals: watch_channel::Sender::new(()),
             _lock: None,
         })
     }
@@ -89,9 +99,24 @@ impl Sqlite {
     /// When a statement fails: nothing of the script stays. Cancel safety: the script runs to its
     /// end, whether or not anyone waits.
     pub async fn apply(&self, script: &str) -> Result<(), Error> {
-        let (answer, applied) = oneshot::channel();
-        self.send(Work::Script(script.to_owned(), answer))?;
-        applied.await.unwrap_or_else(|_| Err(closed()))
+        let script = script.to_owned();
+        self.writer(move |thread| {
+            thread.transaction(|connection, watch| {
+                let ran = watch.script(|| connection.execute_batch(&script));
+                ran.map(|()| ((), true)).map_err(|error| script_error(&error))
+            })
+        })
+        .await
+    }
+
+    /// Has the writer do something between its groups.
+    async fn writer<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Thread) -> Result<T, Error> + Send + 'static,
+    ) -> Result<T, Error> {
+        let (answer, done) = oneshot::channel();
+        self.send(Work::Alone(Box::new(move |thread| drop(answer.send(work(thread))))))?;
+        done.await.unwrap_or_else(|_| Err(closed()))
     }
 
     fn send(&self, work: Work) -> Result<(), Error> {
@@ -102,7 +127,7 @@ impl Sqlite {
     /// Runs `read` with a connection of its own, off the async threads.
     async fn read<T: Send + 'static>(
         &self,
-        read: impl FnOnce(&rusqlite::Connection) -> rusqlite::Result<T> + Send + 'static,
+        read: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
     ) -> Result<T, Error> {
         let path = self.path.clone();
         let task = tokio::task::spawn_blocking(move || {
@@ -111,6 +136,16 @@ impl Sqlite {
             read(&connection).map_err(|e| file::error(&e))
         });
         task.await.unwrap_or_else(|e| Err(Error::new(ErrorKind::Unavailable, e.to_string())))
+    }
+}
+
+fn script_error(error: &rusqlite::Error) -> Error {
+    match error.sqlite_error_code() {
+        Some(rusqlite::ErrorCode::AuthorizationForStatementDenied) => {
+            let why = "a script runs in a transaction of its own: leave out BEGIN and COMMIT";
+            Error::new(ErrorKind::Data, why)
+        }
+        _ => file::error(error),
     }
 }
 
@@ -134,17 +169,56 @@ impl Store for Sqlite {
         let started = Arc::new(AtomicBool::new(false));
         self.send(Work::Receive(Box::new(Job::new(intake, answer, started.clone()))))?;
         let waited = tokio::time::timeout(self.receive_wait, &mut committed).await;
-        match waited {
-            Ok(taken) => taken.unwrap_or_else(|_| Err(closed())),
+        let taken = match waited {
+            Ok(taken) => taken.unwrap_or_else(|_| Err(closed()))?,
             Err(_) if started.load(Ordering::Acquire) => {
-                committed.await.unwrap_or_else(|_| Err(closed()))
+                committed.await.unwrap_or_else(|_| Err(closed()))?
             }
             // Nobody waits any more, so the writer skips it.
-            Err(_) => Err(Error::new(
-                ErrorKind::Busy,
-                format!("the writer was not free within {} s", self.receive_wait.as_secs_f64()),
-            )),
+            Err(_) => {
+                let wait = self.receive_wait.as_secs_f64();
+                let why = format!("the writer was not free within {wait} s");
+                return Err(Error::new(ErrorKind::Busy, why));
+            }
+        };
+        if taken.iter().any(|taken| taken.outcome == Outcome::Accepted) {
+            self.arrivals.send_replace(());
         }
+        Ok(taken)
+    }
+
+    async fn claim(&self, claim: &Claim<'_>) -> Result<Vec<Claimed>, Error> {
+        let claim = work::Claim {
+            queues: claim.queues.to_vec(),
+            lanes: claim.lanes.to_vec(),
+            most: claim.most,
+            lease: claim.lease,
+        };
+        self.writer(move |thread| work::claim(thread, &claim)).await
+    }
+
+    async fn process(
+        &self,
+        claimed: &Claimed,
+        handler: &Arc<dyn Run>,
+        limit: Duration,
+    ) -> Result<Worked, Error> {
+        let (claimed, handler) = (claimed.clone(), handler.clone());
+        self.writer(move |thread| work::process(thread, &claimed, &*handler, limit)).await
+    }
+
+    async fn fail(&self, claimed: &Claimed, fault: &Fault) -> Result<Failed, Error> {
+        let (claimed, fault) = (claimed.clone(), fault.clone());
+        self.writer(move |thread| work::fail(thread, &claimed, &fault)).await
+    }
+
+    async fn release(&self, claimed: &Claimed, delay: Duration) -> Result<bool, Error> {
+        let claimed = claimed.clone();
+        self.writer(move |thread| work::release(thread, &claimed, delay)).await
+    }
+
+    fn arrivals(&self) -> watch_channel::Receiver<()> {
+        self.arrivals.subscribe()
     }
 
     async fn check(&self) -> Result<(), Error> {

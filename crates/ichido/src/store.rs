@@ -3,7 +3,11 @@
 
 use std::{future::Future, sync::Arc, time::Duration};
 
-use crate::{EndpointSpec, Error, Finding, Intake, Stats, Taken};
+use tokio::sync::watch;
+
+use crate::{
+    Claim, Claimed, EndpointSpec, Error, Failed, Fault, Finding, Intake, Stats, Taken, Worked,
+};
 
 /// An engine. It holds no transaction type: a store runs the handler inside its own transaction.
 ///
@@ -32,6 +36,43 @@ pub trait Store: Send + Sync + 'static {
         &self,
         intake: Intake<Self::Handler>,
     ) -> impl Future<Output = Result<Vec<Taken>, Error>> + Send;
+
+    /// Claims due events, in a short transaction of its own that counts the attempt before a
+    /// handler runs. Of one whose lease ran out, that one alone; at its last attempt it moves to
+    /// review instead.
+    ///
+    /// Cancel safety: what a dropped future may have claimed comes back when its lease runs out.
+    fn claim(&self, claim: &Claim<'_>) -> impl Future<Output = Result<Vec<Claimed>, Error>> + Send;
+
+    /// Runs the handler of a claimed event in a transaction that its completion opens: the fence,
+    /// the handler's writes and the mark commit together or not at all.
+    ///
+    /// An error says that nothing is known to have happened, for reasons that are not the
+    /// handler's; the lease covers it. Cancel safety: as [`Store::receive`].
+    fn process(
+        &self,
+        claimed: &Claimed,
+        handler: &Arc<Self::Handler>,
+        limit: Duration,
+    ) -> impl Future<Output = Result<Worked, Error>> + Send;
+
+    /// Records a failed attempt: the event comes back later, or needs review.
+    fn fail(
+        &self,
+        claimed: &Claimed,
+        fault: &Fault,
+    ) -> impl Future<Output = Result<Failed, Error>> + Send;
+
+    /// Gives a claimed event back as if it had not been claimed; it is due after `delay`. False:
+    /// the lease was not ours any more.
+    fn release(
+        &self,
+        claimed: &Claimed,
+        delay: Duration,
+    ) -> impl Future<Output = Result<bool, Error>> + Send;
+
+    /// Changes whenever this process stored an event for a worker. Other processes are not heard.
+    fn arrivals(&self) -> watch::Receiver<()>;
 
     /// Fails, naming the fix, when the database is away, a standby, not durable, of another schema
     /// version, or does not know what a handler in SQL needs.

@@ -10,6 +10,9 @@ use crate::{Error, ErrorKind};
 /// Connections that receive: more than committers and sync handlers need at once only queue up
 /// in the database.
 pub const RECEIVE_CONNECTIONS: usize = 16;
+/// Connections of the workers: one for each handler of [`crate::CONCURRENCY`], and two that claim
+/// and record failures meanwhile.
+pub const WORK_CONNECTIONS: usize = crate::CONCURRENCY + 2;
 /// How long a receive waits for a connection before it is refused as busy.
 pub const RECEIVE_WAIT: Duration = Duration::from_secs(2);
 /// How long opening a connection may take.
@@ -31,6 +34,8 @@ pub struct Config {
     pub schema: Schema,
     /// Connections of the receive role.
     pub receive_connections: usize,
+    /// Connections of the workers; opened only by a process that works.
+    pub work_connections: usize,
     /// How long a receive waits for a connection.
     pub receive_wait: Duration,
     /// Deliveries that may wait for a committer; above it a receive is refused as busy.
@@ -78,6 +83,7 @@ impl Config {
             root_cert: options.root_cert,
             schema: Schema::default(),
             receive_connections: RECEIVE_CONNECTIONS,
+            work_connections: WORK_CONNECTIONS,
             receive_wait: RECEIVE_WAIT,
             waiting_max: WAITING_MAX,
             committers: COMMITTERS,

@@ -19,7 +19,7 @@ const FITNESS: &str = include_str!("../../sql/postgres/fitness.sql");
 const REPEATED_BODY: &str = "IC005";
 
 /// A pool for one role. Opens nothing yet.
-pub(super) fn pool(config: &Config, prepared: &Prepared) -> Result<Pool, Error> {
+pub(super) fn pool(config: &Config, prepared: &Prepared, size: usize) -> Result<Pool, Error> {
     let manager = Manager::from_config(
         config.driver.clone(),
         connector(config)?,
@@ -38,7 +38,7 @@ pub(super) fn pool(config: &Config, prepared: &Prepared) -> Result<Pool, Error> 
         })
     });
     Pool::builder(manager)
-        .max_size(config.receive_connections)
+        .max_size(size)
         .wait_timeout(Some(config.receive_wait))
         .create_timeout(Some(CONNECT_TIMEOUT))
         .recycle_timeout(Some(config.receive_wait))
@@ -65,7 +65,7 @@ pub(super) async fn get(pool: &Pool, place: &str) -> Result<Object, Error> {
     pool.get().await.map_err(|error| match error {
         PoolError::Timeout(deadpool_postgres::TimeoutType::Wait) => Error::new(
             ErrorKind::Busy,
-            "no database connection came free in time: raise receive_connections or send slower",
+            "no database connection came free in time: raise the number of connections",
         ),
         PoolError::PostCreateHook(HookError::Message(why)) => {
             Error::new(ErrorKind::Unavailable, why)

@@ -7,6 +7,7 @@ use std::sync::{
 };
 
 use deadpool_postgres::{Object, Pool};
+use tokio::sync::watch;
 use tokio_postgres::{
     Client,
     types::{ToSql, Type},
@@ -24,6 +25,7 @@ use super::{
 };
 use crate::{EndpointSpec, Error, Mode, OnFailure};
 
+const START: &str = include_str!("../../sql/postgres/start.sql");
 const IS_STORED: &str = include_str!("../../sql/postgres/is_stored.sql");
 const FLAG: &str = include_str!("../../sql/postgres/flag.sql");
 const ENDPOINT_PUT: &str = include_str!("../../sql/postgres/endpoint_put.sql");
@@ -35,26 +37,34 @@ const UNKNOWN_ENDPOINT: &str = "IC002";
 pub(super) type Params<'p> = [(&'p (dyn ToSql + Sync), Type)];
 
 pub(super) struct Core {
-    pub(super) pool: Pool,
+    pool: Pool,
+    /// The workers'. Long handlers must never keep a receive waiting.
+    work_pool: Pool,
     place: String,
     pub(super) schema: Schema,
     pub(super) prepared: Prepared,
     /// The statement of a receive, for our schema.
     receive: String,
+    /// The one that opens a worker's transaction.
+    start: String,
     pub(super) tls: MakeRustlsConnect,
     endpoints: RwLock<Vec<Arc<EndpointSpec>>>,
     registered: AtomicBool,
     pub(super) duplicates: Duplicates,
     pub(super) resting: Resting,
+    /// Told when something was stored for a worker.
+    pub(super) arrivals: watch::Sender<()>,
 }
 
 impl Core {
     pub(super) fn new(config: &Config) -> Result<Self, Error> {
         let prepared = Prepared::new(config.prepared_statements);
         Ok(Self {
-            pool: connect::pool(config, &prepared)?,
+            pool: connect::pool(config, &prepared, config.receive_connections)?,
+            work_pool: connect::pool(config, &prepared, config.work_connections)?,
             place: config.place(),
             receive: config.schema.sql(RECEIVE),
+            start: config.schema.sql(START),
             prepared,
             schema: config.schema.clone(),
             tls: connect::connector(config)?,
@@ -62,6 +72,7 @@ impl Core {
             registered: AtomicBool::new(false),
             duplicates: Duplicates::default(),
             resting: Resting::default(),
+            arrivals: watch::Sender::new(()),
         })
     }
 
@@ -77,7 +88,24 @@ impl Core {
 
     /// A checked connection to a database that knows our endpoints.
     pub(super) async fn connection(&self) -> Result<Object, Error> {
-        let connection = self.get().await?;
+        self.known_to(self.get().await?).await
+    }
+
+    /// The same for a worker.
+    pub(super) async fn work_connection(&self) -> Result<Object, Error> {
+        self.known_to(connect::get(&self.work_pool, &self.place).await?).await
+    }
+
+    pub(super) fn close(&self) {
+        self.pool.close();
+        self.work_pool.close();
+    }
+
+    pub(super) fn start(&self) -> &str {
+        &self.start
+    }
+
+    async fn known_to(&self, connection: Object) -> Result<Object, Error> {
         if !self.registered.load(Ordering::Acquire) {
             self.register(&connection).await?;
         }

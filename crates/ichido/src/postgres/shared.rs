@@ -19,6 +19,7 @@ use tokio::time::timeout;
 
 use super::{
     Config, Tx,
+    attempt::cancel,
     batch::{Batch, Stored},
     connect,
     core::{Core, is_unknown_endpoint},
@@ -27,7 +28,7 @@ use super::{
     handler::{self, Run, Values},
     prepared::Sql,
     queue::{self, Queue, Shape},
-    sync::{BEGIN, cancel},
+    sync::BEGIN,
 };
 use crate::{Error, ErrorKind, Event, Intake, Outcome, SqlHandler, Taken};
 

@@ -3,16 +3,9 @@
 //! Nothing is acknowledged unless COMMIT returned success, or a fresh connection found our own
 //! receipt after the old one died at COMMIT. A failed handler's writes never survive it.
 
-use std::{panic::AssertUnwindSafe, time::Duration};
-
 use deadpool_postgres::Object;
-use futures_util::{
-    FutureExt,
-    future::{BoxFuture, join_all},
-};
 use tokio::time::timeout;
 use tokio_postgres::{
-    CancelToken,
     error::SqlState,
     types::{ToSql, Type},
 };
@@ -20,42 +13,24 @@ use tracing::warn;
 
 use super::{
     Tx,
+    attempt::{Attempt, DRAIN, Failure},
     batch::{Batch, Stored, Suspect},
     connect,
     core::{Core, is_unknown_endpoint},
     guard::{self, Ended},
-    handler::{self, Run, Values, first_error},
-    prepared::{Sql, is_stale},
+    handler::{self, Run},
+    prepared::is_stale,
 };
-use crate::{BoxError, Error, ErrorKind, Event, Intake, OnFailure, Outcome, Taken};
+use crate::{Error, ErrorKind, Event, Fault, Intake, OnFailure, Outcome, Taken};
 
 /// What opens every receive transaction.
 pub(super) const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED";
 const KEEP: &str = include_str!("../../sql/postgres/keep.sql");
-const AFTER_RECEIPT: &str = "SAVEPOINT ichido_handler";
 const UNDO_HANDLER: &str = "ROLLBACK TO SAVEPOINT ichido_handler";
-/// After a handler's time is up, how long its connection has to come back before it is closed.
-const DRAIN: Duration = Duration::from_secs(1);
 /// Tries of a receive whose prepared statements or registration turned out to be forgotten.
 const TRIES: u32 = 3;
 /// How often an event is kept anew after a late cancellation hit the keeping: it signals twice.
 const KEEP_TRIES: u32 = 3;
-/// Longest error text that is kept; the rest says nothing more.
-const ERROR_CHARS_MAX: usize = 1_000;
-
-/// How a handler's part of the transaction went wrong.
-enum Failure {
-    /// A statement that we had prepared is not what it was: nothing of it happened.
-    Stale(String),
-    /// By its own error, a panic, or the guard's refusal.
-    Handler(String),
-    /// Its time was up; COMMIT may have landed just before.
-    Timeout(String),
-    /// The connection is gone before COMMIT was sent.
-    Lost(String),
-    /// The connection died while COMMIT was under way.
-    Unknown,
-}
 
 /// A try that left nothing behind, because the server had forgotten what we thought it knew.
 struct Again(Error);
@@ -83,8 +58,16 @@ async fn attempt(core: &Core, intake: &Intake<dyn Run>) -> Result<Result<Taken, 
     };
     if stored.taken {
         let event = intake.event(0);
-        let work = Work { core, intake, event: &event, stored: &stored, statements };
-        return work.finish(tx, &**handler).await;
+        let attempt = Attempt {
+            core,
+            event: &event,
+            xid: &stored.xid,
+            limit: intake.endpoint.handler_timeout,
+            statements,
+            savepoint: intake.endpoint.on_failure == OnFailure::Keep,
+        };
+        let work = Work { core, intake, event: &event, stored: &stored };
+        return work.finish(tx, attempt, &**handler).await;
     }
     tx.roll_back().await;
     let mut taken = stored.taken(intake, 0);
@@ -132,13 +115,16 @@ struct Work<'w> {
     intake: &'w Intake<dyn Run>,
     event: &'w Event,
     stored: &'w Stored,
-    /// Those of a handler in SQL.
-    statements: Vec<Sql<'w>>,
 }
 
 impl Work<'_> {
-    async fn finish(&self, mut tx: Tx, handler: &dyn Run) -> Result<Result<Taken, Again>, Error> {
-        let taken = match self.run(&mut tx, handler).await {
+    async fn finish(
+        &self,
+        mut tx: Tx,
+        attempt: Attempt<'_>,
+        handler: &dyn Run,
+    ) -> Result<Result<Taken, Again>, Error> {
+        let taken = match attempt.run(&mut tx, handler).await {
             Ok(()) => {
                 tx.finish();
                 Ok(self.outcome(Outcome::Processed, None))
@@ -147,8 +133,8 @@ impl Work<'_> {
                 drop(tx);
                 return Ok(Err(Again(Error::new(ErrorKind::Unavailable, why))));
             }
-            Err(Failure::Handler(why)) => self.failed(tx, why, false).await,
-            Err(Failure::Timeout(why)) => self.failed(tx, why, true).await,
+            Err(Failure::Handler(fault)) => self.failed(tx, fault, false).await,
+            Err(Failure::Timeout(fault)) => self.failed(tx, fault, true).await,
             Err(Failure::Lost(why)) => {
                 drop(tx);
                 Err(Error::new(ErrorKind::Unavailable, why))
@@ -161,71 +147,9 @@ impl Work<'_> {
         taken.map(Ok)
     }
 
-    /// Runs the handler and commits, within the handler's time.
-    async fn run(&self, tx: &mut Tx, handler: &dyn Run) -> Result<(), Failure> {
-        let limit = self.intake.endpoint.handler_timeout;
-        let token = tx.cancel_token();
-        let running = AssertUnwindSafe(async {
-            match handler.sql() {
-                Some(sql) => self.run_sql(tx, sql).await,
-                None => self.run_rust(tx, handler).await,
-            }
-        });
-        match timeout(limit, running.catch_unwind()).await {
-            Ok(Ok(result)) => result,
-            Ok(Err(panic)) => Err(Failure::Handler(format!("handler panicked: {}", said(&*panic)))),
-            Err(_) => {
-                cancel(self.core, token).await;
-                Err(Failure::Timeout(format!(
-                    "handler_timeout: not done within {} s",
-                    limit.as_secs_f64()
-                )))
-            }
-        }
-    }
-
-    /// Savepoint, statements and guard with COMMIT in one round trip. A statement that fails
-    /// aborts the transaction, and so the guard stops before COMMIT.
-    async fn run_sql(&self, tx: &Tx, sql: &crate::SqlHandler) -> Result<(), Failure> {
-        let values = Values::new(self.event);
-        let guard = guard::message(tx.schema(), &self.stored.xid);
-        let mut all: Vec<BoxFuture<'_, Result<(), tokio_postgres::Error>>> = Vec::new();
-        if self.keeps() {
-            all.push(tx.batch_execute(AFTER_RECEIPT).boxed());
-        }
-        for (statement, sql) in sql.statements.iter().zip(&self.statements) {
-            all.push(values.run(tx, statement, sql).boxed());
-        }
-        all.push(tx.batch_execute(&guard).boxed());
-        let mut results = join_all(all).await;
-        let committed = results.pop().expect("the guard was the last of them");
-        match first_error(results) {
-            Ok(()) => ended(guard::judge(committed)),
-            // Everything travels together: the line may have died after COMMIT.
-            Err(error) if connect::is_lost(&error) && committed.is_err() => {
-                warn!(event.id = %self.event.id, error = connect::text(&error), "connection lost");
-                Err(Failure::Unknown)
-            }
-            Err(error) if is_stale(&error) => Err(Failure::Stale(connect::text(&error))),
-            Err(error) => Err(Failure::Handler(connect::text(&error))),
-        }
-    }
-
-    async fn run_rust(&self, tx: &mut Tx, handler: &dyn Run) -> Result<(), Failure> {
-        let lost = |e: tokio_postgres::Error| Failure::Lost(connect::text(&e));
-        if self.keeps() {
-            tx.batch_execute(AFTER_RECEIPT).await.map_err(lost)?;
-        }
-        tx.touch();
-        if let Err(error) = handler.run(tx, self.event).await {
-            return Err(Failure::Handler(handler_text(&error)));
-        }
-        ended(guard::commit(tx, &self.stored.xid).await)
-    }
-
     /// The handler failed: keep the event with its error in the same transaction, or refuse.
-    async fn failed(&self, tx: Tx, why: String, late: bool) -> Result<Taken, Error> {
-        let why: String = why.replace('\0', "\u{fffd}").chars().take(ERROR_CHARS_MAX).collect();
+    async fn failed(&self, tx: Tx, fault: Fault, late: bool) -> Result<Taken, Error> {
+        let why = fault.text;
         if !self.keeps() {
             tx.roll_back().await;
             // Late, COMMIT may have landed; the sender's next try will be a duplicate then.
@@ -325,38 +249,9 @@ impl Work<'_> {
     }
 }
 
-/// Cancels what a connection is doing. Best effort: where it does not come back, it is closed.
-pub(super) async fn cancel(core: &Core, token: CancelToken) {
-    let cancelled = timeout(DRAIN, token.cancel_query(core.tls.clone())).await;
-    if !matches!(cancelled, Ok(Ok(()))) {
-        warn!("a handler's statement was not cancelled");
-    }
-}
-
-fn ended(ended: Ended) -> Result<(), Failure> {
-    match ended {
-        Ended::Committed => Ok(()),
-        Ended::Failed(why) => Err(Failure::Handler(why)),
-        Ended::Unknown => Err(Failure::Unknown),
-    }
-}
-
 /// There is no savepoint of ours any more: the transaction has ended or was never ours.
 fn is_outside(error: &tokio_postgres::Error) -> bool {
     error.code().is_some_and(|code| {
         *code == SqlState::NO_ACTIVE_SQL_TRANSACTION || *code == SqlState::S_E_INVALID_SPECIFICATION
     })
-}
-
-/// A handler's error in words, without the DETAIL of a database error.
-fn handler_text(error: &BoxError) -> String {
-    match error.downcast_ref::<tokio_postgres::Error>() {
-        Some(error) => connect::text(error),
-        None => error.to_string(),
-    }
-}
-
-fn said(panic: &(dyn std::any::Any + Send)) -> &str {
-    let text = panic.downcast_ref::<String>().map(String::as_str);
-    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("without a word")
 }

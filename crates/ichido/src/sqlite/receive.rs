@@ -17,7 +17,7 @@ use super::{
     watch::Watch,
 };
 use crate::{
-    EndpointSpec, Error, ErrorKind, Intake, OnFailure, Outcome, RepeatedBody, Route, Taken,
+    EndpointSpec, Error, ErrorKind, Fault, Intake, OnFailure, Outcome, RepeatedBody, Route, Taken,
 };
 
 macro_rules! sql {
@@ -26,13 +26,8 @@ macro_rules! sql {
     };
 }
 
-/// Longest error text that is kept; the rest says nothing more.
-const ERROR_CHARS_MAX: usize = 1_000;
 /// A kept event is due again after up to this, so that those of one outage come apart.
 const RETRY_JITTER: Duration = Duration::from_secs(2);
-/// What is said of a handler that lost the transaction and told nobody.
-const ROLLED_BACK: &str =
-    "the handler rolled the whole transaction back: use OR ABORT or RAISE (ABORT)";
 
 /// What the writer knows beside its connection.
 pub(super) struct Receiver {
@@ -190,13 +185,15 @@ impl Receiver {
         if keep {
             one.connection.execute_batch("SAVEPOINT ichido_handler").map_err(failed)?;
         }
-        let result = match one.failed {
-            Some(why) => Err(Why { text: why.to_owned(), ours: false }),
-            None => attempt(&self.watch, one.connection, one.intake, one.index, handler),
+        let spec = &one.intake.endpoint;
+        let result = if let Some(why) = one.failed {
+            Err(Why { fault: Fault::retry(why), ours: false })
+        } else {
+            let event = one.intake.event(one.index);
+            attempt(&self.watch, one.connection, &event, spec.handler_timeout, handler)
         };
         let lost = one.connection.is_autocommit();
         let why = match result {
-            Ok(()) if lost => ROLLED_BACK.to_owned(),
             Ok(()) => {
                 if keep {
                     one.connection.execute_batch("RELEASE ichido_handler").map_err(failed)?;
@@ -204,9 +201,9 @@ impl Receiver {
                 return Ok(one.taken(Outcome::Processed, None));
             }
             Err(why) if why.ours => {
-                return Err(Error::new(ErrorKind::Unavailable, why.text).into());
+                return Err(Error::new(ErrorKind::Unavailable, why.fault.text).into());
             }
-            Err(why) => why.text.chars().take(ERROR_CHARS_MAX).collect(),
+            Err(why) => why.fault.text,
         };
         if lost {
             return Err(Failed::Transaction(why));

@@ -62,10 +62,13 @@ impl Job {
     }
 }
 
+/// Something that has a transaction of its own.
+pub(super) type Alone = Box<dyn FnOnce(&mut Thread) + Send>;
+
 /// What the writer does.
 pub(super) enum Work {
     Receive(Box<Job>),
-    Script(String, oneshot::Sender<Result<(), Error>>),
+    Alone(Alone),
 }
 
 /// The thread's handle and its queue.
@@ -110,7 +113,7 @@ impl Writer {
     }
 }
 
-struct Thread {
+pub(super) struct Thread {
     connection: Connection,
     receiver: Receiver,
     waiting: Queue<Work>,
@@ -125,16 +128,17 @@ impl Thread {
         while let Some(first) = self.next() {
             let mut works = self.group(first);
             while !works.is_empty() {
-                if let Some(Work::Script(..)) = works.front() {
-                    if let Some(Work::Script(script, answer)) = works.pop_front() {
-                        drop(answer.send(self.script(&script)));
+                let next = AssertUnwindSafe(|| match works.pop_front() {
+                    Some(Work::Alone(alone)) => alone(&mut self),
+                    Some(delivery) => {
+                        works.push_front(delivery);
+                        self.commit(&mut works);
                     }
-                    continue;
-                }
-                let commit = AssertUnwindSafe(|| self.commit(&mut works));
-                if catch_unwind(commit).is_err() {
+                    None => {}
+                });
+                if catch_unwind(next).is_err() {
                     // Those who wait are told by the drop of their jobs.
-                    error!("the writer panicked; its deliveries were not acknowledged");
+                    error!("the writer panicked; nothing of that was acknowledged");
                     self.roll_back();
                 }
             }
@@ -176,7 +180,7 @@ impl Thread {
     fn group(&self, first: Work) -> VecDeque<Work> {
         let bytes = |work: &Work| match work {
             Work::Receive(job) => job.intake.delivery.request.body.len(),
-            Work::Script(..) => 0,
+            Work::Alone(_) => 0,
         };
         let mut all = bytes(&first);
         let mut works = VecDeque::from([first]);
@@ -294,24 +298,34 @@ impl Thread {
         give_back(neighbours, works);
     }
 
-    fn script(&mut self, script: &str) -> Result<(), Error> {
+    pub(super) fn connection(&self) -> &Connection {
+        &self.connection
+    }
+
+    /// Runs `work` in a transaction of its own, and commits it where it says so.
+    pub(super) fn transaction<T>(
+        &mut self,
+        work: impl FnOnce(&Connection, &Watch) -> Result<(T, bool), Error>,
+    ) -> Result<T, Error> {
         self.begin().map_err(|e| file::error(&e))?;
-        let ran = self.receiver.watch.script(|| self.connection.execute_batch(script));
-        let ended = ran.and_then(|()| self.connection.execute_batch("COMMIT"));
+        let worked = work(&self.connection, &self.receiver.watch);
+        let ended = match worked {
+            Ok((value, true)) => match self.connection.execute_batch("COMMIT") {
+                Ok(()) => Ok(value),
+                Err(error) => Err(file::error(&error)),
+            },
+            Ok((value, false)) => Ok(value),
+            Err(error) => Err(error),
+        };
         if !self.connection.is_autocommit() {
             self.roll_back();
         }
-        ended.map_err(|e| match e.sqlite_error_code() {
-            Some(rusqlite::ErrorCode::AuthorizationForStatementDenied) => {
-                let why = "a script runs in a transaction of its own: leave out BEGIN and COMMIT";
-                Error::new(ErrorKind::Data, why)
-            }
-            _ => file::error(&e),
-        })
+        ended
     }
 }
 
-/// The delivery at the front, unless a script is there, or one that goes alone and not first.
+/// The delivery at the front, unless something else is there, or one that goes alone and not
+/// first.
 fn next_delivery(works: &mut VecDeque<Work>, first: bool) -> Option<Box<Job>> {
     match works.pop_front()? {
         Work::Receive(job) if first || !job.alone => Some(job),

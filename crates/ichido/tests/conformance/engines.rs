@@ -1,6 +1,8 @@
 //! An engine under test: a fresh inbox with handlers in SQL, and a look at its tables.
 //! Must hold no assertion about the promise.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use ichido::{
     Endpoint, Inbox, Outcome, ReceiveError, Received, SqlHandler, Store, Taken,
@@ -31,6 +33,8 @@ pub(crate) trait Engine: Sized + Send + Sync {
     async fn open(endpoints: Vec<Endpoint<Self::S>>) -> Self;
     fn inbox(&self) -> &Inbox<Self::S>;
     fn on_sql(e: Endpoint<Self::S>, pattern: &str, handler: SqlHandler) -> Endpoint<Self::S>;
+    /// A handler in SQL as a worker has it.
+    fn handler(sql: &str) -> Arc<<Self::S as Store>::Handler>;
     /// Rows as text, columns joined by `|`; says `ichido.` on both engines.
     async fn rows(&self, sql: &str) -> Vec<String>;
 }
@@ -60,6 +64,10 @@ impl Engine for OnPostgres {
 
     fn on_sql(e: Endpoint<Postgres>, pattern: &str, handler: SqlHandler) -> Endpoint<Postgres> {
         e.on_sql(pattern, handler)
+    }
+
+    fn handler(sql: &str) -> Arc<dyn postgres::Run> {
+        Arc::new(SqlHandler::parse("handler", sql).unwrap())
     }
 
     async fn rows(&self, sql: &str) -> Vec<String> {
@@ -100,6 +108,10 @@ impl Engine for OnSqlite {
 
     fn on_sql(e: Endpoint<Sqlite>, pattern: &str, handler: SqlHandler) -> Endpoint<Sqlite> {
         e.on_sql(pattern, handler)
+    }
+
+    fn handler(sql: &str) -> Arc<dyn sqlite::Run> {
+        Arc::new(SqlHandler::parse("handler", sql).unwrap())
     }
 
     async fn rows(&self, sql: &str) -> Vec<String> {

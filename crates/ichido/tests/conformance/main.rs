@@ -8,6 +8,7 @@ mod failures;
 mod handlers;
 mod outcomes;
 mod repeats;
+mod workers;
 
 macro_rules! on_every_engine {
     ($($part:ident: $($fact:ident),+ $(,)?;)+) => {
@@ -67,4 +68,17 @@ on_every_engine! {
         a_body_that_came_without_its_id_is_known_under_any_other,
         two_endpoints_do_not_know_each_others_bodies,
         a_signed_id_is_no_business_of_repeated_bodies;
+    workers:
+        an_async_event_is_processed_by_a_worker_and_no_work_remains,
+        a_running_worker_hears_of_an_event_that_its_process_stores,
+        a_kept_event_is_processed_by_a_worker_once_its_handler_can,
+        an_event_that_always_fails_needs_review_after_its_last_attempt,
+        a_worker_whose_lease_ran_out_has_no_effect_beside_the_next_one,
+        a_failed_handler_leaves_nothing_but_its_error,
+        a_fault_says_when_its_event_comes_back_or_that_it_does_not,
+        an_event_whose_lease_ran_out_is_claimed_alone_and_stops_at_its_limit,
+        what_is_given_back_was_not_tried,
+        a_type_without_a_handler_in_this_worker_goes_back_untried,
+        lanes_are_claimed_in_the_order_asked_for,
+        a_claimed_event_is_the_one_that_was_received;
 }

@@ -1,0 +1,2 @@
+-- No work remains.
+DELETE FROM ichido_work WHERE id = ?1
