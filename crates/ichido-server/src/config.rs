@@ -10,6 +10,7 @@ mod environment;
 pub(crate) mod load;
 pub(crate) mod networks;
 mod refusal;
+pub(crate) mod roles;
 pub(crate) mod secret;
 pub(crate) mod show;
 pub(crate) mod span;
@@ -22,7 +23,9 @@ use std::{
 
 use serde::Deserialize;
 
-use self::{endpoint::EndpointConfig, networks::Networks, secret::DatabaseUrl, span::Span};
+use self::{
+    endpoint::EndpointConfig, networks::Networks, roles::Roles, secret::DatabaseUrl, span::Span,
+};
 use crate::cli::LogFormat;
 
 /// Every setting with its default: documentation and default at once.
@@ -36,12 +39,14 @@ pub(crate) const BODY_BYTES_CAP: usize = 32 * 1024 * 1024;
 #[serde(deny_unknown_fields)]
 pub(crate) struct Config {
     pub(crate) listen: SocketAddr,
+    pub(crate) roles: Roles,
     pub(crate) shutdown_deadline: Span,
     pub(crate) tls: Tls,
     pub(crate) health: Health,
     pub(crate) log: Log,
     pub(crate) database: Database,
     pub(crate) limits: Limits,
+    pub(crate) work: Work,
     pub(crate) app: App,
     #[serde(default)]
     pub(crate) endpoint: BTreeMap<String, EndpointConfig>,
@@ -149,6 +154,13 @@ pub(crate) struct Limits {
     pub(crate) retry_after: Span,
 }
 
+/// How handlers are run for what was stored first.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Work {
+    pub(crate) concurrency: usize,
+}
+
 /// The user's own application.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -201,6 +213,7 @@ impl Config {
             ("limits.connections_max", limits.connections_max),
             ("limits.requests_max", limits.requests_max),
             ("database.receive_connections", self.database.receive_connections),
+            ("work.concurrency", self.work.concurrency),
         ] {
             refuse(value == 0, format!("{name} is 0: nothing would be taken; use 1 or more"));
         }

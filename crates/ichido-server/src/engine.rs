@@ -21,6 +21,9 @@ pub(crate) type Boxed<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 /// Is told what a receive committed, and owns what is held until then.
 pub(crate) type Ended = Box<dyn FnOnce(&Result<Vec<Taken>, Error>) + Send>;
 
+/// Is told of each attempt of a worker that ended.
+pub(crate) type Observe = Box<dyn Fn(&ichido::Ended<'_>) + Send + Sync>;
+
 /// An inbox of either engine.
 pub(crate) trait Engine: Send + Sync {
     /// See [`Inbox::receive_and`], also for cancel safety.
@@ -30,6 +33,14 @@ pub(crate) trait Engine: Send + Sync {
         request: Request,
         ended: Ended,
     ) -> Boxed<'a, Result<Received, ReceiveError>>;
+
+    /// Runs handlers for what was stored first, until `stop` is done. See [`ichido::Worker::run`].
+    fn work(
+        &self,
+        concurrency: usize,
+        observe: Observe,
+        stop: Boxed<'static, ()>,
+    ) -> Boxed<'static, ()>;
 
     /// See [`Store::check`].
     fn check(&self) -> Boxed<'_, Result<(), Error>>;
@@ -61,6 +72,15 @@ impl<S: Store> Engine for Named<S> {
         ended: Ended,
     ) -> Boxed<'a, Result<Received, ReceiveError>> {
         Box::pin(self.1.receive_and(endpoint, request, ended))
+    }
+
+    fn work(
+        &self,
+        concurrency: usize,
+        observe: Observe,
+        stop: Boxed<'static, ()>,
+    ) -> Boxed<'static, ()> {
+        Box::pin(self.1.worker().concurrency(concurrency).observe(observe).run(stop))
     }
 
     fn check(&self) -> Boxed<'_, Result<(), Error>> {

@@ -4,6 +4,7 @@
 //! It must never take a label from a request: a stranger could make one a request.
 
 mod edge;
+mod work;
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
@@ -21,6 +22,7 @@ use prometheus_client::{
 };
 
 pub(crate) use edge::{Edge, Ended};
+use work::Work;
 
 /// From half a millisecond (a duplicate) to 8 s (the deadline of receive), doubling.
 const LATENCY_BUCKETS: (f64, f64, u16) = (0.0005, 2.0, 15);
@@ -70,6 +72,8 @@ pub(crate) struct Metrics {
     endpoints: HashMap<Arc<str>, Arc<EndpointMetrics>>,
     /// What happens before a request has an endpoint.
     pub(crate) edge: Edge,
+    /// What workers do.
+    pub(crate) work: Work,
     ready: Gauge,
 }
 
@@ -87,9 +91,10 @@ impl Metrics {
         registry.register("http_requests", "Requests answered, by status", requests.clone());
         registry.register("ready", "1 when /readyz says so", ready.clone());
         let of = |name: &Arc<str>| (name.clone(), Arc::new(families.of(name)));
-        let endpoints = endpoints.into_iter().map(of).collect();
+        let endpoints: HashMap<_, _> = endpoints.into_iter().map(of).collect();
         let edge = Edge::new(&mut registry);
-        Self { registry, requests, endpoints, edge, ready }
+        let work = Work::new(&mut registry, endpoints.keys());
+        Self { registry, requests, endpoints, edge, work, ready }
     }
 
     /// The counters of an endpoint, if it is configured.

@@ -58,7 +58,8 @@ impl Server {
         let renewal = renewal.transpose()?;
         open_files::allow(&config.limits);
         let auto = config.health.listen == HealthListen::Auto;
-        let routes = Routes { webhooks: true, health: auto, details: auto && private };
+        let webhooks = config.roles.receive;
+        let routes = Routes { webhooks, health: auto, details: auto && private };
         let webhooks = (listener, Face { routes, tls: tls.clone() });
         let health = health.map(|listener| {
             let tls = tls.filter(|_| config.tls.listeners == TlsListeners::All);
@@ -80,6 +81,10 @@ impl Server {
         let deadline = self.config.shutdown_deadline.0;
         let webhooks = Serving::start(self.webhooks, &self.app, deadline);
         let health = self.health.map(|health| Serving::start(health, &self.app, LAST_PROBES));
+        let working = self.config.roles.work.then(|| {
+            info!("working: at most {} handlers at once", self.config.work.concurrency);
+            Working::start(&self.app, self.config.work.concurrency)
+        });
         let renewing = self.renewal.map(|renewal| {
             let app = self.app.clone();
             tokio::spawn(async move { renewal.run(app.metrics()).await })
@@ -89,7 +94,13 @@ impl Server {
         self.app.stopping();
         info!("stopping: no new connections, finishing what is in flight");
         let end = Instant::now() + deadline;
+        let working = working.map(Working::stop);
         webhooks.stop().await.context("the listener ended badly")?;
+        if let Some(handlers) = working
+            && timeout_at(end, handlers).await.is_err()
+        {
+            warn!("handlers still ran at the shutdown deadline: their events come back");
+        }
         let closing = async {
             self.app.drained().await;
             self.app.engine().close().await;
@@ -116,10 +127,12 @@ impl Server {
             let mode = format!("{:?}", spec.mode).to_lowercase();
             let engine = self.app.engine().name();
             let handlers = spec.patterns.len();
-            info!(
-                %provider, mode, engine, handlers,
-                "endpoint {name}: {url}/webhooks/{name}"
-            );
+            let place = if self.config.roles.receive {
+                format!("{url}/webhooks/{name}")
+            } else {
+                "not received here".to_owned()
+            };
+            info!(%provider, mode, engine, handlers, "endpoint {name}: {place}");
         }
         if endpoints.is_empty() {
             warn!("no endpoint is configured: nothing can be received; add [endpoint.NAME]");
@@ -129,6 +142,34 @@ impl Server {
         }
         info!("listening on {url}");
         Ok(())
+    }
+}
+
+/// The worker on a task of its own.
+struct Working {
+    stop: oneshot::Sender<()>,
+    task: JoinHandle<()>,
+}
+
+impl Working {
+    fn start(app: &Arc<App>, concurrency: usize) -> Self {
+        let (stop, stopped) = oneshot::channel::<()>();
+        let stopped = Box::pin(async {
+            // An error says that the sender is gone, which is a stop as well.
+            let _ = stopped.await;
+        });
+        let counted = app.clone();
+        let observe =
+            Box::new(move |ended: &ichido::Ended<'_>| counted.metrics().work.ended(ended));
+        let task = tokio::spawn(app.engine().work(concurrency, observe, stopped));
+        Self { stop, task }
+    }
+
+    /// No more claims; the task ends with the handlers that run.
+    fn stop(self) -> JoinHandle<()> {
+        // An error says that the task has ended.
+        let _ = self.stop.send(());
+        self.task
     }
 }
 

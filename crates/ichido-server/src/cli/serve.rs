@@ -8,7 +8,10 @@ use tracing::{info, warn};
 
 use super::{ConfigFile, LogFormat};
 use crate::{
-    config::load::{self, Flags, Loaded},
+    config::{
+        load::{self, Flags, Loaded},
+        roles::Roles,
+    },
     log,
     serve::Server,
 };
@@ -18,13 +21,17 @@ use crate::{
 #[command(after_help = "\
 Examples:
   ichido serve --config ichido.toml
-  ichido serve --config ichido.toml --listen 0.0.0.0:8080 --log-format json")]
+  ichido serve --config ichido.toml --listen 0.0.0.0:8080 --log-format json
+  ichido serve --roles work                    # beside others that receive")]
 pub(crate) struct Args {
     #[command(flatten)]
     file: ConfigFile,
     /// Address to receive webhooks on; port 0 takes a free one
     #[arg(long, value_name = "ADDR")]
     listen: Option<SocketAddr>,
+    /// What this process does: receive, work, or both, with a comma between them
+    #[arg(long, value_name = "ROLES")]
+    roles: Option<Roles>,
     /// Form of log lines on standard error
     #[arg(long, value_name = "FORMAT")]
     log_format: Option<LogFormat>,
@@ -32,8 +39,9 @@ pub(crate) struct Args {
 
 /// Serves until SIGTERM or SIGINT; a second one ends it at once.
 pub(crate) async fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let flags = Flags { listen: args.listen, log_format: args.log_format };
-    let Loaded { config, file, unused, .. } = load::load(&args.file, &flags)?;
+    let Args { file, listen, roles, log_format } = args;
+    let flags = Flags { listen, log_format, roles };
+    let Loaded { config, file, unused, .. } = load::load(&file, &flags)?;
     log::init(&config.log)?;
     if let Some(file) = &file {
         info!("configuration: {}", file.display());

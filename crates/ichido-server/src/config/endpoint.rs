@@ -2,7 +2,7 @@
 //!
 //! It must never decide what contradicts what: `ichido::Endpoint` refuses that, for everyone.
 
-use std::{collections::BTreeMap, fmt, path::PathBuf};
+use std::{collections::BTreeMap, fmt, num::NonZeroUsize, path::PathBuf};
 
 use serde::{
     Deserialize, Deserializer,
@@ -26,6 +26,7 @@ pub(crate) struct EndpointConfig {
     pub(crate) handler_timeout: Option<Span>,
     pub(crate) lease: Option<Span>,
     pub(crate) max_attempts: Option<u16>,
+    pub(crate) concurrency: Option<NonZeroUsize>,
     pub(crate) keep_identity: Option<Span>,
     pub(crate) tolerance: Option<Span>,
     pub(crate) public_url: Option<String>,

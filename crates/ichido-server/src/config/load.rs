@@ -13,7 +13,9 @@ use std::{
 use anyhow::{Context, anyhow, bail};
 use toml::{Table, Value};
 
-use super::{Config, DEFAULTS, environment, refusal::refusal, secret::without_password};
+use super::{
+    Config, DEFAULTS, environment, refusal::refusal, roles::Roles, secret::without_password,
+};
 use crate::cli::{ConfigFile, LogFormat};
 
 /// Where a value came from.
@@ -61,6 +63,7 @@ pub(crate) type KeyPath = Vec<String>;
 pub(crate) struct Flags {
     pub(crate) listen: Option<SocketAddr>,
     pub(crate) log_format: Option<LogFormat>,
+    pub(crate) roles: Option<Roles>,
 }
 
 /// Loads everything but secrets and SQL files.
@@ -178,6 +181,10 @@ impl Layers {
     }
 
     fn flags(&mut self, flags: &Flags) {
+        if let Some(roles) = flags.roles {
+            let value = Value::String(roles.to_string());
+            self.put(key(["roles"]), value, Source::Flag("--roles"));
+        }
         if let Some(listen) = flags.listen {
             let value = Value::String(listen.to_string());
             self.put(key(["listen"]), value, Source::Flag("--listen"));

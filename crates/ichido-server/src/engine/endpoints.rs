@@ -72,6 +72,9 @@ fn draft<K: Kind>(name: &str, config: &EndpointConfig, base: &Path) -> Draft<K> 
     if let Some(attempts) = config.max_attempts {
         endpoint = endpoint.max_attempts(attempts);
     }
+    if let Some(most) = config.concurrency {
+        endpoint = endpoint.concurrency(most);
+    }
     if let Some(span) = config.keep_identity {
         endpoint = endpoint.keep_identity(span.0);
     }

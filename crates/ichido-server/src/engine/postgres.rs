@@ -39,6 +39,8 @@ pub(crate) fn settings(config: &Config, url: &str) -> Result<postgres::Config, P
     let schema = Schema::new(&config.database.schema).map_err(problem)?;
     let mut settings = postgres::Config::new(url).map_err(problem)?.schema(schema);
     settings.receive_connections = config.database.receive_connections;
+    // One for each handler, and two that claim and record failures meanwhile.
+    settings.work_connections = config.work.concurrency + 2;
     settings.receive_wait = config.limits.receive_wait.0;
     Ok(settings)
 }

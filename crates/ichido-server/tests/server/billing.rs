@@ -3,10 +3,9 @@
 use std::thread;
 
 use ichido_testkit::Database;
-use ichido_verify::{Request, Secret, Settings, Timestamp, Verifier};
 use serde_json::{Value, json};
 
-use crate::common::{SECRET, Server, Site};
+use crate::common::{Server, Site, signed};
 
 /// The example on a database of its own, with the servers that share it.
 struct World {
@@ -43,22 +42,7 @@ impl World {
 
     /// Posts a body, signed, to one of the servers; gives status and body.
     fn post(&self, server: usize, body: &[u8]) -> (u16, String) {
-        let verifier =
-            Verifier::new("stripe", &Settings::default(), &[Secret::new(SECRET)]).expect("good");
-        let mut request =
-            Request { method: "POST".into(), body: body.to_vec().into(), ..Request::default() };
-        verifier.sign(&mut request, "-", "-", Timestamp::now()).expect("signed");
-        let mut raw = format!(
-            "POST /webhooks/billing HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\
-             content-length: {}\r\n",
-            body.len()
-        )
-        .into_bytes();
-        for (name, value) in request.headers.iter() {
-            raw.extend([name.as_bytes(), b": ", value, b"\r\n"].concat());
-        }
-        raw.extend(b"\r\n");
-        raw.extend(body);
+        let raw = signed(body);
         let answer = self.servers[server % self.servers.len()].raw(&raw);
         (answer.status, answer.body)
     }

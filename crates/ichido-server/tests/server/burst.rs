@@ -12,12 +12,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use bytes::Bytes;
 use ichido_testkit::{Database, Fault, Proxy};
-use ichido_verify::{Headers, Request, Secret, Settings, Timestamp, Verifier};
 use tokio::runtime::Runtime;
 
-use crate::common::{SECRET, Server, Site};
+use crate::common::{Server, Site, signed};
 
 const DEADLINE: Duration = Duration::from_secs(40);
 
@@ -27,27 +25,9 @@ fn pay(address: SocketAddr, number: usize) -> Option<(u16, String)> {
         r#"{{"id":"evt_{number}","object":"event","type":"invoice.paid","created":1760000000,
             "data":{{"object":{{"id":"in_{number}","customer":"cus_1","amount_paid":100}}}}}}"#
     );
-    let mut request = Request {
-        method: "POST".into(),
-        url: "/webhooks/billing".into(),
-        headers: Headers::new(),
-        body: Bytes::from(body),
-    };
-    let verifier = Verifier::new("stripe", &Settings::default(), &[Secret::new(SECRET)]);
-    let verifier = verifier.expect("a good secret");
-    verifier.sign(&mut request, "", "", Timestamp::now()).expect("signed");
-    let mut head = format!(
-        "POST /webhooks/billing HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\
-         content-length: {}\r\n",
-        request.body.len()
-    );
-    for (name, value) in request.headers.iter() {
-        head.extend([name, ": ", std::str::from_utf8(value).expect("text"), "\r\n"]);
-    }
-    head.push_str("\r\n");
     let mut stream = TcpStream::connect(address).ok()?;
     stream.set_read_timeout(Some(DEADLINE)).ok()?;
-    stream.write_all(&[head.as_bytes(), &request.body].concat()).ok()?;
+    stream.write_all(&signed(body.as_bytes())).ok()?;
     let mut text = String::new();
     stream.read_to_string(&mut text).ok()?;
     let status = text.split(' ').nth(1)?.parse().ok()?;

@@ -13,6 +13,8 @@ use std::{
     time::{Duration, Instant},
 };
 
+use ichido_verify::{Request, Secret, Settings, Timestamp, Verifier};
+
 /// A database that nobody listens for: port 1 is never taken by a database.
 pub(crate) const AWAY: &str = "postgres://postgres@127.0.0.1:1/none";
 /// The secret of every endpoint here.
@@ -32,6 +34,12 @@ impl Site {
         let dir = tempfile::tempdir().expect("a directory");
         fs::write(dir.path().join("ichido.toml"), config).expect("the file");
         Self { dir, database: None }
+    }
+
+    /// The same on a database.
+    pub(crate) fn on(mut self, database: &str) -> Self {
+        self.database = Some(database.to_owned());
+        self
     }
 
     /// A copy of the billing example on a database of its own.
@@ -94,7 +102,12 @@ impl Site {
 
     /// The same on an address of the caller's.
     pub(crate) fn serve_on(&self, address: &str) -> Server {
-        let mut command = self.command(&["serve", "--listen", address]);
+        self.serve_with(&["--listen", address])
+    }
+
+    /// The same with these options.
+    pub(crate) fn serve_with(&self, options: &[&str]) -> Server {
+        let mut command = self.command(&[&["serve"], options].concat());
         let mut child = command.stderr(Stdio::piped()).spawn().expect("starts");
         let stderr = BufReader::new(child.stderr.take().expect("piped"));
         let log = Arc::new(Mutex::new(String::new()));
@@ -108,6 +121,27 @@ impl Site {
         server.address = server.says_it_is_on("listening on http");
         server
     }
+}
+
+/// A whole request to the endpoint `billing`, signed as Stripe would.
+pub(crate) fn signed(body: &[u8]) -> Vec<u8> {
+    let verifier = Verifier::new("stripe", &Settings::default(), &[Secret::new(SECRET)]);
+    let verifier = verifier.expect("a good secret");
+    let mut request =
+        Request { method: "POST".into(), body: body.to_vec().into(), ..Request::default() };
+    verifier.sign(&mut request, "-", "-", Timestamp::now()).expect("signed");
+    let length = body.len();
+    let mut raw = format!(
+        "POST /webhooks/billing HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\
+         content-length: {length}\r\n"
+    )
+    .into_bytes();
+    for (name, value) in request.headers.iter() {
+        raw.extend([name.as_bytes(), b": ", value, b"\r\n"].concat());
+    }
+    raw.extend(b"\r\n");
+    raw.extend(body);
+    raw
 }
 
 /// A running server, killed when the test ends.

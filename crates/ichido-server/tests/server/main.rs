@@ -10,3 +10,4 @@ mod deploy;
 mod http;
 mod send;
 mod start;
+mod workers;

@@ -105,7 +105,7 @@ impl Site {
     /// the environment says.
     pub(super) fn config(&self) -> anyhow::Result<Config> {
         let file = ConfigFile { config: Some(self.folder.join("ichido.toml")) };
-        let flags = Flags { listen: Some(([127, 0, 0, 1], 0).into()), log_format: None };
+        let flags = Flags { listen: Some(([127, 0, 0, 1], 0).into()), ..Flags::default() };
         let mut config = load::load(&file, &flags)?.config;
         let url = format!("sqlite:{DATABASE}");
         config.database.url = DatabaseUrl::try_from(url).map_err(anyhow::Error::msg)?;
