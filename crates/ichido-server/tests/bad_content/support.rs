@@ -10,10 +10,9 @@ use serde_json::Value;
 
 use crate::common::{Answer, SECRET, Server, Site};
 
-/// Endpoints that tests share. Nothing works beside them: what is kept stays to be looked at. `billing` writes the body down; `reading` reads it as JSON;
+/// Endpoints that tests share. `billing` writes the body down; `reading` reads it as JSON;
 /// `cards` takes each card once; `later` is async; `github` has an id that nobody signs.
 const ENDPOINTS: &str = r#"
-roles = "receive"
 [limits]
 body_bytes_max = 33_554_432
 requests_max = 2_000
@@ -246,7 +245,8 @@ pub(crate) async fn fresh_after(sql: &str) -> Database {
 }
 
 fn site(url: &str, more: &str, files: &[(&str, &str)]) -> Site {
-    let config = format!("[database]\nurl = \"{url}\"\n{more}\n{ENDPOINTS}");
+    // Nothing works beside them: what is kept stays to be looked at.
+    let config = format!("roles = \"receive\"\n[database]\nurl = \"{url}\"\n{more}\n{ENDPOINTS}");
     let files = FILES.iter().chain(files);
     files.fold(Site::new(&config), |site, (name, text)| site.file(name, text))
 }
