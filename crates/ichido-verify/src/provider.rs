@@ -55,6 +55,11 @@ impl Provider {
         }
     }
 
+    /// Whether events say what they are about, so that they can be put in order by it.
+    pub fn has_order_key(&self) -> bool {
+        !self.events.order_key.is_empty()
+    }
+
     /// How far a signed timestamp may be from now, unless the endpoint says otherwise; `None`:
     /// the provider signs none.
     pub fn tolerance(&self) -> Option<Duration> {

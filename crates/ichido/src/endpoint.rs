@@ -3,6 +3,7 @@
 //! What cannot work is refused here, at start, with the fix named. An endpoint never lets a
 //! setting through that would lose or double an event later.
 
+mod choices;
 mod contradictions;
 mod span;
 
@@ -10,7 +11,10 @@ use std::{num::NonZeroUsize, sync::Arc, time::Duration};
 
 use ichido_verify::{ConfigError, Provider, Secret, Settings, Verifier};
 
-pub use self::span::span_text;
+pub use self::{
+    choices::{Mode, OnFailure, OrderByKey, RepeatedBody},
+    span::span_text,
+};
 use crate::{Handlers, PatternError, SqlHandler, Store, Target};
 
 /// Longest name: it is part of a URL, of metrics and of every key.
@@ -21,67 +25,6 @@ pub const LEASE: Duration = Duration::from_mins(1);
 pub const MAX_ATTEMPTS: u16 = 10;
 /// How long an identity is remembered: longer than any way back that we know (30 days) + 24 h.
 pub const KEEP_IDENTITY: Duration = Duration::from_hours(24 * 90);
-
-/// When the handler runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Mode {
-    /// In the receive transaction; the answer tells its outcome.
-    #[default]
-    Sync,
-    /// Later, by a worker.
-    Async,
-}
-
-impl Mode {
-    /// The word in the configuration.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Sync => "sync",
-            Self::Async => "async",
-        }
-    }
-}
-
-/// What becomes of a sync event whose handler fails.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum OnFailure {
-    /// Undo the handler's writes, keep the event as work with its error, answer `accepted`.
-    #[default]
-    Keep,
-    /// Undo everything and answer 5xx; the provider sends it again.
-    Refuse,
-}
-
-/// What becomes of signed bytes that come again under another event id, where the provider's
-/// signature does not cover the id. A retry keeps its id, and is a duplicate like any other.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum RepeatedBody {
-    /// Take it, and mark it for a human: two honest events can be alike.
-    #[default]
-    Mark,
-    /// Reject it, and store nothing of it: for senders whose bodies are never alike.
-    Refuse,
-}
-
-impl OnFailure {
-    /// The word in the configuration.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Keep => "keep",
-            Self::Refuse => "refuse",
-        }
-    }
-}
-
-impl RepeatedBody {
-    /// The word in configuration and in the database.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Mark => "mark",
-            Self::Refuse => "refuse",
-        }
-    }
-}
 
 /// The settings of an endpoint that a store needs. Immutable once the inbox is open.
 #[derive(Debug, Clone)]
@@ -97,6 +40,8 @@ pub struct EndpointSpec {
     pub on_failure: OnFailure,
     /// What becomes of a known body under another, unsigned id.
     pub repeated_body: RepeatedBody,
+    /// Whether the events of one order key are done one at a time, in their order.
+    pub order_by_key: Option<OrderByKey>,
     /// How long a handler may take.
     pub handler_timeout: Duration,
     /// How long a claimed event is invisible to other workers.
@@ -111,6 +56,8 @@ pub struct EndpointSpec {
     pub patterns: Vec<String>,
     /// False where the provider's signature does not cover the event id.
     pub id_signed: bool,
+    /// The provider's events name what they are about, so that they can be put in order.
+    pub has_order_key: bool,
     /// The provider wants its answer within this time; ours comes earlier.
     pub answer_within: Duration,
     /// How far a signed timestamp may be from now; `None` where none is signed.
@@ -157,6 +104,7 @@ pub struct Endpoint<S: Store> {
     mode: Mode,
     on_failure: OnFailure,
     repeated_body: RepeatedBody,
+    order_by_key: Option<OrderByKey>,
     handler_timeout: Option<Duration>,
     lease: Duration,
     max_attempts: u16,
@@ -180,6 +128,7 @@ impl<S: Store> Endpoint<S> {
             mode: Mode::default(),
             on_failure: OnFailure::default(),
             repeated_body: RepeatedBody::default(),
+            order_by_key: None,
             handler_timeout: None,
             lease: LEASE,
             max_attempts: MAX_ATTEMPTS,
@@ -220,6 +169,14 @@ impl<S: Store> Endpoint<S> {
     /// Sets what becomes of a known body under another, unsigned id.
     pub fn repeated_body(mut self, repeated_body: RepeatedBody) -> Self {
         self.repeated_body = repeated_body;
+        self
+    }
+
+    /// Has the events of one order key done one at a time, in the order in which their receipts
+    /// committed: for async endpoints. What the key is, is the provider's: the invoice or the
+    /// order that an event is about.
+    pub fn order_by_key(mut self, policy: OrderByKey) -> Self {
+        self.order_by_key = Some(policy);
         self
     }
 
@@ -333,6 +290,7 @@ impl<S: Store> Endpoint<S> {
             mode: self.mode,
             on_failure: self.on_failure,
             repeated_body: self.repeated_body,
+            order_by_key: self.order_by_key,
             handler_timeout,
             lease: self.lease,
             max_attempts: self.max_attempts,
@@ -340,6 +298,7 @@ impl<S: Store> Endpoint<S> {
             keep_identity: self.keep_identity,
             patterns: self.handlers.patterns(),
             id_signed: row.id_signed,
+            has_order_key: row.has_order_key(),
             answer_within: row.deadline,
             tolerance: row.tolerance().map(|default| self.settings.tolerance.unwrap_or(default)),
             sql: self.sql.clone(),

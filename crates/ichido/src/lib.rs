@@ -33,7 +33,7 @@ pub mod sqlite;
 
 pub use endpoint::{
     Endpoint, EndpointError, EndpointSpec, KEEP_IDENTITY, LEASE, MAX_ATTEMPTS, Mode,
-    NAME_MAX_BYTES, OnFailure, RepeatedBody, span_text,
+    NAME_MAX_BYTES, OnFailure, OrderByKey, RepeatedBody, span_text,
 };
 pub use error::{BoxError, Error, ErrorKind, Later, Permanent};
 pub use event::Event;

@@ -130,6 +130,10 @@ impl Store for Postgres {
         work::release(&self.core, claimed, delay).await
     }
 
+    async fn sweep(&self) -> Result<u32, Error> {
+        work::sweep(&self.core).await
+    }
+
     fn arrivals(&self) -> watch::Receiver<()> {
         self.core.arrivals.subscribe()
     }

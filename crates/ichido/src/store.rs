@@ -71,6 +71,11 @@ pub trait Store: Send + Sync + 'static {
         delay: Duration,
     ) -> impl Future<Output = Result<bool, Error>> + Send;
 
+    /// Lets go on what waits for an event of its order key that is gone: after a worker of another
+    /// kind did not say that it was done, and where an endpoint asks for order no more. Returns
+    /// how many events are due now because of it.
+    fn sweep(&self) -> impl Future<Output = Result<u32, Error>> + Send;
+
     /// Changes whenever this process stored an event for a worker. Other processes are not heard.
     fn arrivals(&self) -> watch::Receiver<()>;
 

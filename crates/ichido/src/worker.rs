@@ -5,6 +5,7 @@
 
 mod crew;
 mod slots;
+mod sweep;
 
 use std::{
     collections::BTreeMap,
@@ -120,6 +121,7 @@ impl<S: Store> Worker<S> {
         for crew in self.crews(&stopped) {
             crews.spawn(crew.run());
         }
+        crews.spawn(sweep::run(self.inbox.clone(), stopped.clone()));
         tokio::pin!(stop);
         loop {
             tokio::select! {

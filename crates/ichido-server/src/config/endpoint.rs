@@ -23,6 +23,7 @@ pub(crate) struct EndpointConfig {
     pub(crate) on_failure: OnFailure,
     #[serde(default)]
     pub(crate) repeated_body: RepeatedBody,
+    pub(crate) order_by_key: Option<OrderByKey>,
     pub(crate) handler_timeout: Option<Span>,
     pub(crate) lease: Option<Span>,
     pub(crate) max_attempts: Option<u16>,
@@ -60,6 +61,23 @@ pub(crate) enum RepeatedBody {
     #[default]
     Mark,
     Refuse,
+}
+
+/// What an event that fails does to those of its order key that came after it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum OrderByKey {
+    Block,
+    Skip,
+}
+
+impl From<OrderByKey> for ichido::OrderByKey {
+    fn from(policy: OrderByKey) -> Self {
+        match policy {
+            OrderByKey::Block => Self::Block,
+            OrderByKey::Skip => Self::Skip,
+        }
+    }
 }
 
 impl From<RepeatedBody> for ichido::RepeatedBody {

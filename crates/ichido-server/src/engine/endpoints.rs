@@ -72,6 +72,9 @@ fn draft<K: Kind>(name: &str, config: &EndpointConfig, base: &Path) -> Draft<K> 
     if let Some(attempts) = config.max_attempts {
         endpoint = endpoint.max_attempts(attempts);
     }
+    if let Some(policy) = config.order_by_key {
+        endpoint = endpoint.order_by_key(policy.into());
+    }
     if let Some(most) = config.concurrency {
         endpoint = endpoint.concurrency(most);
     }

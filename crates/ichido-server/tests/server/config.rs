@@ -28,6 +28,13 @@ fn each_contradiction_is_refused_with_its_fix_by_check_and_by_serve() {
             "keep",
         ),
         (format!("{GOOD}\nrepeated_body = \"refuse\""), "leave it out"),
+        (format!("{GOOD}\norder_by_key = \"block\""), "mode = \"async\""),
+        (
+            "provider = \"generic\"\nsecrets = [\"env:SECRET\"]\nmode = \"async\"\n\
+             order_by_key = \"skip\"\ngeneric = { header = \"x-signature\", id = \"json:id\" }"
+                .into(),
+            "name no order key",
+        ),
         (
             "provider = \"generic\"\nsecrets = [\"env:SECRET\"]\nrepeated_body = \"refuse\"\n\
              generic = { header = \"x-signature\", id = \"json:id\" }"

@@ -5,12 +5,14 @@
 -- Receives, and runs sync handlers: it adds, and undoes only its own mark when it keeps an event.
 CREATE ROLE ichido_receive NOLOGIN;
 GRANT USAGE ON SCHEMA ichido TO ichido_receive;
-GRANT USAGE ON SEQUENCE ichido.lease TO ichido_receive;
+GRANT USAGE ON SEQUENCE ichido.lease, ichido.order_seq TO ichido_receive;
 GRANT SELECT ON ichido.migration, ichido.migration_function, ichido.route TO ichido_receive;
 GRANT SELECT, INSERT, UPDATE ON ichido.endpoint, ichido.signed_digest TO ichido_receive;
 GRANT SELECT, INSERT ON ichido.event, ichido.delivery, ichido.conflict, ichido.flag,
   ichido.outbox, ichido.dispatch TO ichido_receive;
 GRANT INSERT ON ichido.work, ichido.review, ichido.attempt TO ichido_receive;
+-- Order by key looks whether another of the key is in line.
+GRANT SELECT ON ichido.work, ichido.review TO ichido_receive;
 GRANT SELECT, INSERT, DELETE ON ichido.done TO ichido_receive;
 
 -- Claims and processes: what a receiver may, and changes of state.

@@ -35,6 +35,7 @@ pub(super) fn of(
             spec.provider
         ));
     }
+    problems.extend(order(spec));
     let floor = retry_horizon.unwrap_or_default() + IDENTITY_MARGIN;
     if spec.keep_identity < floor {
         problems.push(format!(
@@ -63,6 +64,24 @@ fn timeout(spec: &EndpointSpec, max: Duration) -> Option<String> {
              use mode = \"async\"",
             text(timeout),
             text(ours),
+            spec.provider
+        )
+    })
+}
+
+/// Order is kept by workers, and by something to tell events apart by.
+fn order(spec: &EndpointSpec) -> Option<String> {
+    spec.order_by_key?;
+    if spec.mode == Mode::Sync {
+        return Some(
+            "order_by_key cannot hold with mode = \"sync\": a handler runs as its delivery comes, \
+             and overtakes one that was kept; use mode = \"async\", or remove it"
+                .into(),
+        );
+    }
+    (!spec.has_order_key).then(|| {
+        format!(
+            "order_by_key has nothing to go by: the events of {} name no order key; remove it",
             spec.provider
         )
     })

@@ -12,6 +12,7 @@ use futures_util::{
 use tokio::time::timeout;
 use tokio_postgres::CancelToken;
 use tracing::warn;
+use uuid::Uuid;
 
 use super::{
     Tx, connect,
@@ -50,6 +51,8 @@ pub(super) struct Attempt<'a> {
     pub(super) limit: Duration,
     /// Those of a handler in SQL, as they travel on this connection.
     pub(super) statements: Vec<Sql<'a>>,
+    /// The event, where it may have a place in the line of its order key.
+    pub(super) in_line: Option<Uuid>,
     /// Whether the transaction is to live on after a failure.
     pub(super) savepoint: bool,
 }
@@ -83,7 +86,7 @@ impl Attempt<'_> {
     /// aborts the transaction, and so the guard stops before COMMIT.
     async fn run_sql(&self, tx: &Tx, sql: &SqlHandler) -> Result<(), Failure> {
         let values = Values::new(self.event);
-        let guard = guard::message(tx.schema(), self.xid);
+        let guard = guard::message(tx.schema(), self.xid, self.in_line);
         let mut all: Vec<BoxFuture<'_, Result<(), tokio_postgres::Error>>> = Vec::new();
         if self.savepoint {
             all.push(tx.batch_execute(SAVEPOINT).boxed());
@@ -115,7 +118,7 @@ impl Attempt<'_> {
         if let Err(error) = handler.run(tx, self.event).await {
             return Err(Failure::Handler(Fault::of(&error, &handler_text(&error))));
         }
-        ended(guard::commit(tx, self.xid).await)
+        ended(guard::commit(tx, self.xid, self.in_line).await)
     }
 }
 

@@ -23,7 +23,7 @@ use super::{
     prepared::{Prepared, Sql},
     shared::Resting,
 };
-use crate::{EndpointSpec, Error, Mode, OnFailure};
+use crate::{EndpointSpec, Error, Mode, OnFailure, OrderByKey};
 
 const START: &str = include_str!("../../sql/postgres/start.sql");
 const IS_STORED: &str = include_str!("../../sql/postgres/is_stored.sql");
@@ -120,6 +120,13 @@ impl Core {
         self.connection().await.map(drop)
     }
 
+    /// Whether this endpoint asks for order by key.
+    pub(super) fn is_ordered(&self, endpoint: &str) -> bool {
+        let endpoints = self.endpoints.read().expect("nothing panics while it holds this lock");
+        let mut endpoints = endpoints.iter();
+        endpoints.any(|spec| *spec.name == *endpoint && spec.order_by_key.is_some())
+    }
+
     /// Called after [`is_unknown_endpoint`].
     pub(super) fn forget_registration(&self) {
         self.registered.store(false, Ordering::Release);
@@ -212,6 +219,7 @@ fn settings(spec: &EndpointSpec) -> serde_json::Value {
             OnFailure::Refuse => "refuse",
         },
         "repeated_body": spec.repeated_body.as_str(),
+        "order_by_key": spec.order_by_key.map(OrderByKey::as_str),
         "handler_timeout_ms": spec.handler_timeout.as_millis(),
         "lease_ms": spec.lease.as_millis(),
         "max_attempts": spec.max_attempts,

@@ -14,8 +14,10 @@ use super::schema::Schema;
 use crate::{Error, ErrorKind};
 
 /// Numbered, in order. A number that was released never changes its text.
-const MIGRATIONS: &[(i32, &str, &str)] =
-    &[(1, "inbox", include_str!("../../sql/postgres/migrations/0001_inbox.sql"))];
+const MIGRATIONS: &[(i32, &str, &str)] = &[
+    (1, "inbox", include_str!("../../sql/postgres/migrations/0001_inbox.sql")),
+    (2, "order", include_str!("../../sql/postgres/migrations/0002_order.sql")),
+];
 
 const BOOTSTRAP: &str = include_str!("../../sql/postgres/bootstrap.sql");
 
@@ -36,6 +38,11 @@ const FUNCTIONS: &[(&str, &str)] = functions![
     "uuid7",
     "version",
     "sound",
+    "order_lock",
+    "order_put",
+    "order_next",
+    "order_sweep",
+    "sound_next",
     "endpoint_put",
     "mark_digests",
     "receive_batch",

@@ -52,7 +52,7 @@ impl Inbox<Postgres> {
         let rows = batch.receive(tx.client(), &Sql::Text(&receive)).await;
         let rows = rows.map_err(|error| connect::database(&error))?;
         let stored = rows.first().filter(|row| row.taken);
-        Ok(stored.map(|row| Token { guard: guard::message(schema, &row.xid) }))
+        Ok(stored.map(|row| Token { guard: guard::message(schema, &row.xid, None) }))
     }
 }
 

@@ -174,7 +174,7 @@ async fn together(core: &Core, intakes: &[&Intake<dyn Run>]) -> Result<Vec<Store
         tx.roll_back().await;
         return Ok(rows);
     }
-    match guard::commit(&tx, &rows[0].xid).await {
+    match guard::commit(&tx, &rows[0].xid, None).await {
         Ended::Committed => {
             tx.finish();
             Ok(rows)

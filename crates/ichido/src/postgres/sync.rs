@@ -64,6 +64,7 @@ async fn attempt(core: &Core, intake: &Intake<dyn Run>) -> Result<Result<Taken, 
             xid: &stored.xid,
             limit: intake.endpoint.handler_timeout,
             statements,
+            in_line: None,
             savepoint: intake.endpoint.on_failure == OnFailure::Keep,
         };
         let work = Work { core, intake, event: &event, stored: &stored };
@@ -173,7 +174,7 @@ impl Work<'_> {
             Ok(Err(error)) => return Err(connect::database(&error)),
             Err(_) => return Err(Error::new(ErrorKind::Unavailable, "the handler never ended")),
         }
-        match guard::commit(&tx, &self.stored.xid).await {
+        match guard::commit(&tx, &self.stored.xid, None).await {
             Ended::Committed => {
                 // A cancellation may still be on its way: it must not meet the next one.
                 if late {

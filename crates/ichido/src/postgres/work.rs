@@ -33,6 +33,7 @@ use crate::{Claim, Claimed, Error, ErrorKind, Event, Failed, Fault, Lane, Then, 
 const CLAIM: &str = include_str!("../../sql/postgres/claim.sql");
 const FAIL: &str = include_str!("../../sql/postgres/fail.sql");
 const RELEASE: &str = include_str!("../../sql/postgres/release.sql");
+const SWEEP: &str = include_str!("../../sql/postgres/order_sweep.sql");
 const IS_DONE: &str = include_str!("../../sql/postgres/is_done.sql");
 const START_TYPES: [Type; 2] = [Type::UUID, Type::INT8];
 /// Tries of a start whose prepared statements turned out to be forgotten.
@@ -115,7 +116,8 @@ async fn attempt(
         return Ok(Some(Worked::Lost));
     };
     let event = &claimed.event;
-    let attempt = Attempt { core, event, xid: &xid, limit, statements, savepoint: false };
+    let in_line = core.is_ordered(&event.endpoint).then_some(event.receipt);
+    let attempt = Attempt { core, event, xid: &xid, limit, statements, in_line, savepoint: false };
     match attempt.run(&mut tx, handler).await {
         Ok(()) => {
             tx.finish();
@@ -234,4 +236,12 @@ pub(super) async fn release(
     ];
     let rows = core.query(&client, RELEASE, &params).await?;
     Ok(rows.first().is_some_and(|row| row.get(0)))
+}
+
+/// Lets lines go on that nobody moves.
+pub(super) async fn sweep(core: &Core) -> Result<u32, Error> {
+    let client = core.work_connection().await?;
+    let rows = core.query(&client, SWEEP, &[]).await?;
+    let count: i32 = rows.first().map_or(0, |row| row.get(0));
+    Ok(count.unsigned_abs())
 }

@@ -14,10 +14,11 @@ use super::Config;
 use crate::{Error, ErrorKind};
 
 /// Numbered and forward only.
-const MIGRATIONS: [(i64, &str, &str); 3] = [
+const MIGRATIONS: [(i64, &str, &str); 4] = [
     (1, "inbox", include_str!("../../sql/sqlite/migrations/0001_inbox.sql")),
     (2, "view", include_str!("../../sql/sqlite/migrations/0002_view.sql")),
     (3, "repeats", include_str!("../../sql/sqlite/migrations/0003_repeats.sql")),
+    (4, "order", include_str!("../../sql/sqlite/migrations/0004_order.sql")),
 ];
 /// Commands write beside the server; they wait for it, and it for them.
 const BUSY: Duration = Duration::from_secs(5);

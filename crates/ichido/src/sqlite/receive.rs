@@ -17,7 +17,8 @@ use super::{
     watch::Watch,
 };
 use crate::{
-    EndpointSpec, Error, ErrorKind, Fault, Intake, OnFailure, Outcome, RepeatedBody, Route, Taken,
+    EndpointSpec, Error, ErrorKind, Fault, Intake, OnFailure, OrderByKey, Outcome, RepeatedBody,
+    Route, Taken,
 };
 
 macro_rules! sql {
@@ -134,6 +135,10 @@ impl Receiver {
             );
             Error::new(ErrorKind::Schema, why)
         })?;
+        if spec.order_by_key.is_none() {
+            let row = params![id, time::now()];
+            connection.execute(sql!("order_end"), row).map_err(|e| file::error(&e))?;
+        }
         self.endpoints.insert(spec.name.clone(), id);
         Ok(id)
     }
@@ -146,18 +151,7 @@ impl Receiver {
         let (outcome, error) = match &one.intake.routes[one.index].route {
             Route::Run(handler) => return self.run(one, &**handler),
             Route::Queue(queue) => {
-                let next: Option<&str> = Some(one.now);
-                let row = params![
-                    id,
-                    one.endpoint,
-                    &**queue,
-                    "fresh",
-                    next,
-                    one.now,
-                    order_key,
-                    None::<&str>
-                ];
-                one.execute(sql!("work_put"), row).map_err(failed)?;
+                one.leave(queue, order_key).map_err(failed)?;
                 (Outcome::Accepted, None)
             }
             Route::Ignore => {
@@ -323,6 +317,21 @@ impl One<'_> {
         Ok(first.is_some_and(|first| self.intake.verifier.same_content(&first, again)))
     }
 
+    /// Leaves an event to a worker.
+    fn leave(&self, queue: &str, order_key: Option<&str>) -> rusqlite::Result<()> {
+        let id = self.id();
+        let id = id.as_bytes();
+        let policy = self.intake.endpoint.order_by_key;
+        if let (Some(policy), Some(key)) = (policy, order_key) {
+            let blocks = policy == OrderByKey::Block;
+            let row = params![id, self.endpoint, queue, self.now, key, blocks];
+            return self.execute(sql!("order_put"), row).map(drop);
+        }
+        let (now, error) = (self.now, None::<&str>);
+        let row = params![id, self.endpoint, queue, "fresh", now, now, order_key, error];
+        self.execute(sql!("work_put"), row).map(drop)
+    }
+
     /// Keeps an event whose handler failed, with its error.
     fn keep(&self, why: &str) -> rusqlite::Result<()> {
         let id = self.id();
@@ -352,5 +361,9 @@ fn is_text(bytes: &[u8]) -> bool {
 fn settings(spec: &EndpointSpec) -> String {
     let repeated_body = spec.repeated_body.as_str();
     let (mode, types) = (spec.mode.as_str(), &spec.patterns);
-    serde_json::json!({ "mode": mode, "repeated_body": repeated_body, "types": types }).to_string()
+    let order_by_key = spec.order_by_key.map(OrderByKey::as_str);
+    serde_json::json!({
+        "mode": mode, "repeated_body": repeated_body, "order_by_key": order_by_key, "types": types
+    })
+    .to_string()
 }

@@ -184,11 +184,13 @@ pub(super) fn process(
     limit: Duration,
 ) -> Result<Worked, Error> {
     let worked = thread.transaction(|connection, watch| {
-        if !start(connection, claimed).map_err(|e| file::error(&e))? {
-            return Ok((Worked::Lost, false));
-        }
+        let started = start(connection, claimed).map_err(|e| file::error(&e))?;
+        let Some(line) = started else { return Ok((Worked::Lost, false)) };
         match attempt(watch, connection, &claimed.event, limit, handler) {
-            Ok(()) => Ok((Worked::Processed, true)),
+            Ok(()) => {
+                line.move_on(connection).map_err(|e| file::error(&e))?;
+                Ok((Worked::Processed, true))
+            }
             Err(Why { fault, ours: true }) => Err(Error::new(ErrorKind::Unavailable, fault.text)),
             Err(Why { fault, .. }) => Ok((Worked::Failed(fault), false)),
         }
@@ -202,18 +204,36 @@ pub(super) fn process(
     }
 }
 
-fn start(connection: &Connection, claimed: &Claimed) -> rusqlite::Result<bool> {
+fn start(connection: &Connection, claimed: &Claimed) -> rusqlite::Result<Option<Line>> {
     let id = *claimed.event.receipt.as_bytes();
     let mut take = connection.prepare_cached(sql!("work_start"))?;
-    let row: Option<(i64, String, u32, u32)> = take
+    let row: Option<(String, u32, u32, Line)> = take
         .query_row(params![id, claimed.lease], |row| {
-            Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?))
+            let line = Line { endpoint: row.get(0)?, key: row.get(4)?, place: row.get(5)? };
+            Ok((row.get(1)?, row.get(2)?, row.get(3)?, line))
         })
         .optional()?;
-    let Some((endpoint, queue, attempts, run)) = row else { return Ok(false) };
+    let Some((queue, attempts, run, line)) = row else { return Ok(None) };
     let mut done = connection.prepare_cached(sql!("done_run"))?;
-    done.execute(params![id, endpoint, queue, attempts, run, time::now()])?;
-    Ok(true)
+    done.execute(params![id, line.endpoint, queue, attempts, run, time::now()])?;
+    Ok(Some(line))
+}
+
+/// Where an event stood that is no work any more.
+struct Line {
+    endpoint: i64,
+    key: Option<String>,
+    /// `None`: no order was asked for.
+    place: Option<i64>,
+}
+
+impl Line {
+    /// Lets the next of the key come, unless one that needs review blocks it.
+    fn move_on(&self, connection: &Connection) -> rusqlite::Result<()> {
+        let (Some(key), Some(_)) = (&self.key, self.place) else { return Ok(()) };
+        let mut next = connection.prepare_cached(sql!("order_next"))?;
+        next.execute(params![self.endpoint, key, time::now()]).map(drop)
+    }
 }
 
 /// Records a failed attempt, where the event is still ours.
@@ -287,5 +307,9 @@ fn to_review(
 ) -> rusqlite::Result<()> {
     let mut put = connection.prepare_cached(sql!("work_to_review"))?;
     put.execute(params![id, time::text(now), reason])?;
-    connection.prepare_cached(sql!("work_delete"))?.execute([id]).map(drop)
+    let mut delete = connection.prepare_cached(sql!("work_delete"))?;
+    let line = delete.query_row([id], |row| {
+        Ok(Line { endpoint: row.get(0)?, key: row.get(1)?, place: row.get(2)? })
+    })?;
+    line.move_on(connection)
 }

@@ -6,6 +6,7 @@ mod bodies;
 mod engines;
 mod failures;
 mod handlers;
+mod order;
 mod outcomes;
 mod repeats;
 mod workers;
@@ -81,4 +82,12 @@ on_every_engine! {
         a_type_without_a_handler_in_this_worker_goes_back_untried,
         lanes_are_claimed_in_the_order_asked_for,
         a_claimed_event_is_the_one_that_was_received;
+    order:
+        events_of_one_key_take_effect_in_the_order_of_their_receipts,
+        a_follower_is_due_when_its_head_is_done_and_other_keys_do_not_wait,
+        a_head_that_fails_keeps_its_place,
+        a_head_in_review_blocks_its_key_where_the_endpoint_says_so,
+        a_head_in_review_is_skipped_where_the_endpoint_says_so,
+        a_head_whose_lease_ran_out_at_its_last_attempt_is_skipped,
+        a_late_worker_does_not_let_the_next_of_its_key_come;
 }

@@ -7,7 +7,7 @@ use ichido_testkit::eventually;
 
 use crate::engines::{BOOK, Engine, billing, deliver, event, outcome, sound};
 
-const DEADLINE: Duration = Duration::from_secs(20);
+pub(crate) const DEADLINE: Duration = Duration::from_secs(20);
 const LANES: [Lane; 3] = [Lane::Fresh, Lane::Retry, Lane::Backfill];
 
 /// An inbox with one async endpoint, and an event that waits in it.
@@ -24,20 +24,20 @@ async fn put<E: Engine>(engine: &E, id: &str) {
 }
 
 /// Claims as a worker does.
-async fn claim<E: Engine>(engine: &E, most: usize, lease: Duration) -> Vec<Claimed> {
+pub(crate) async fn claim<E: Engine>(engine: &E, most: usize, lease: Duration) -> Vec<Claimed> {
     let queues = ["billing".into()];
     let claim = Claim { queues: &queues, lanes: &LANES, most, lease };
     engine.inbox().store().claim(&claim).await.unwrap()
 }
 
 /// Claims one, as soon as it is due.
-async fn claim_one<E: Engine>(engine: &E, lease: Duration) -> Claimed {
+pub(crate) async fn claim_one<E: Engine>(engine: &E, lease: Duration) -> Claimed {
     let one = async || claim(engine, 1, lease).await.pop();
     eventually("an event that is due", DEADLINE, one).await.unwrap()
 }
 
 /// Runs a worker until `done` gives rows.
-async fn work_until<E: Engine>(engine: &E, what: &str, done: &str) -> Vec<String> {
+pub(crate) async fn work_until<E: Engine>(engine: &E, what: &str, done: &str) -> Vec<String> {
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
     let worker = tokio::spawn(engine.inbox().worker().run(async {
         drop(stopped.await);

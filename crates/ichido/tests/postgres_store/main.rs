@@ -4,6 +4,7 @@
 
 mod commit;
 mod guard;
+mod order;
 mod prepared;
 mod shared;
 mod support;

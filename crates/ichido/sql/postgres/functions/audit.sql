@@ -42,6 +42,20 @@ AS $$
       JOIN ichido.endpoint p ON p.id = w.endpoint_id
      WHERE w.attempts > p.max_attempts
     UNION ALL
+    SELECT 'line_without_head', 'of each order key the first in line can be claimed, or needs '
+           'review', min(w.order_key)
+      FROM ichido.work w WHERE w.order_seq IS NOT NULL
+     GROUP BY w.endpoint_id, w.order_key
+    HAVING bool_and(w.next_at IS NULL) AND NOT EXISTS (
+             SELECT 1 FROM ichido.review r
+              WHERE r.endpoint_id = w.endpoint_id AND r.order_key = w.order_key
+                AND r.order_seq IS NOT NULL)
+    UNION ALL
+    SELECT 'line_with_two_heads', 'of each order key one event at a time can be claimed',
+           min(w.order_key)
+      FROM ichido.work w WHERE w.order_seq IS NOT NULL AND w.next_at IS NOT NULL
+     GROUP BY w.endpoint_id, w.order_key HAVING count(*) > 1
+    UNION ALL
     SELECT 'message_without_route',
            'every message has a destination: add a route, or name one', d.message::text
       FROM ichido.dispatch d WHERE d.destination = ''

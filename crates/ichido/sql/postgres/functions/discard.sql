@@ -19,6 +19,9 @@ BEGIN
                            queue, note)
   VALUES (clock_timestamp(), v.received_at, v.endpoint_id, v.attempts, v.run, v.id, 'discarded',
           v.queue, discard.reason || ' (it needed review: ' || v.reason || ')');
+  IF v.order_seq IS NOT NULL THEN
+    PERFORM ichido.order_next(v.endpoint_id, v.order_key);
+  END IF;
   RETURN true;
 END
 $$;

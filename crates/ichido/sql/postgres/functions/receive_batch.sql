@@ -42,6 +42,7 @@ DECLARE
   v_new int4;
   v_inserted int4 := 0;
   v_endpoint int2[];      -- by delivery
+  v_ordered boolean[];    -- by delivery: its endpoint asks for order by key
   v_unsigned boolean;     -- has an endpoint whose signature does not cover the event id
   v_stored uuid[];        -- by event: the receipt under its key; NULL: not found yet
   v_fresh boolean[];      -- by event: inserted by this call
@@ -49,11 +50,13 @@ DECLARE
   v_marked int4[] := '{}';  -- events whose bytes came before, under another id
 BEGIN
   IF v_one THEN
-    SELECT ARRAY[p.id], NOT p.id_signed INTO v_endpoint, v_unsigned
+    SELECT ARRAY[p.id], NOT p.id_signed, ARRAY[p.order_by_key IS NOT NULL]
+      INTO v_endpoint, v_unsigned, v_ordered
       FROM ichido.endpoint p WHERE p.name = d_endpoint[1];
   ELSE
-    SELECT array_agg(p.id ORDER BY d.n), bool_or(NOT p.id_signed)
-      INTO v_endpoint, v_unsigned
+    SELECT array_agg(p.id ORDER BY d.n), bool_or(NOT p.id_signed),
+           array_agg(p.order_by_key IS NOT NULL ORDER BY d.n)
+      INTO v_endpoint, v_unsigned, v_ordered
       FROM unnest(d_endpoint) WITH ORDINALITY AS d (name, n)
       LEFT JOIN ichido.endpoint p ON p.name = d.name;
   END IF;
@@ -106,7 +109,9 @@ BEGIN
     INSERT INTO ichido.delivery (received_at, endpoint_id, secret, id, method, url, headers, body)
     VALUES (v_now, v_endpoint[1], d_secret[1], d_id[1], d_method[1], d_url[1], d_headers[1],
             d_body[1]);
-    IF e_route[1] = 'work' THEN
+    IF e_route[1] = 'work' AND v_ordered[1] AND e_order_key[1] IS NOT NULL THEN
+      PERFORM ichido.order_put(v_now, v_endpoint, e_receipt, e_queue, e_order_key);
+    ELSIF e_route[1] = 'work' THEN
       INSERT INTO ichido.work (received_at, next_at, endpoint_id, id, queue, lane, order_key)
       VALUES (v_now, v_now, v_endpoint[1], e_receipt[1], e_queue[1], 'fresh', e_order_key[1]);
     ELSE
@@ -132,7 +137,17 @@ BEGIN
       SELECT v_now, v_now, v_endpoint[e.d], e.id, e.queue, 'fresh', e.order_key
         FROM unnest(e_receipt, e_delivery, e_queue, e_order_key, e_route) WITH ORDINALITY
              AS e (id, d, queue, order_key, route, n)
-       WHERE e.route = 'work' AND (v_inserted = v_count OR v_fresh[e.n]);
+       WHERE e.route = 'work' AND (v_inserted = v_count OR v_fresh[e.n])
+         AND (e.order_key IS NULL OR NOT v_ordered[e.d]);
+      IF true = ANY (v_ordered) THEN
+        PERFORM ichido.order_put(
+          v_now, array_agg(v_endpoint[e.d] ORDER BY e.n), array_agg(e.id ORDER BY e.n),
+          array_agg(e.queue ORDER BY e.n), array_agg(e.order_key ORDER BY e.n))
+          FROM unnest(e_receipt, e_delivery, e_queue, e_order_key, e_route) WITH ORDINALITY
+               AS e (id, d, queue, order_key, route, n)
+         WHERE e.route = 'work' AND (v_inserted = v_count OR v_fresh[e.n])
+           AND e.order_key IS NOT NULL AND v_ordered[e.d];
+      END IF;
     END IF;
     IF 'run' = ANY (e_route) OR 'ignored' = ANY (e_route) THEN
       INSERT INTO ichido.done (processed_at, received_at, endpoint_id, attempts, run, id, outcome)

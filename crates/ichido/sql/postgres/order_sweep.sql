@@ -1,0 +1,2 @@
+-- Lets lines go on that nobody moves.
+SELECT ichido.order_sweep()
