@@ -39,7 +39,8 @@ fn ordered(db: &Db) -> Inbox<Postgres> {
 
 async fn put(inbox: &Inbox<Postgres>, id: &str, key: &str) {
     let body = format!(
-        r#"{{"id":"{id}","object":"event","type":"invoice.paid","data":{{"object":{{"id":"{key}"}}}}}}"#
+        r#"{{"id":"{id}","object":"event","type":"invoice.paid",
+            "data":{{"object":{{"id":"{key}"}}}}}}"#
     );
     let mut request = Request {
         method: "POST".into(),
