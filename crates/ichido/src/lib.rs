@@ -9,6 +9,7 @@
 //! engine), then [`postgres`] and [`sqlite`] (the two engines that keep it).
 #![forbid(unsafe_code)]
 
+mod desk;
 mod endpoint;
 mod error;
 mod event;
@@ -31,6 +32,7 @@ pub mod postgres;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
 
+pub use desk::{Desk, Flag, Review};
 pub use endpoint::{
     Endpoint, EndpointError, EndpointSpec, KEEP_IDENTITY, LEASE, MAX_ATTEMPTS, Mode,
     NAME_MAX_BYTES, OnFailure, OrderByKey, RepeatedBody, span_text,

@@ -10,6 +10,7 @@ mod check;
 mod config;
 mod connect;
 mod core;
+mod desk;
 mod duplicates;
 mod group;
 mod guard;

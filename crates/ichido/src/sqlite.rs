@@ -9,6 +9,7 @@
 mod attempt;
 mod check;
 mod config;
+mod desk;
 mod file;
 mod handler;
 mod receive;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use ichido::{
-    Endpoint, Inbox, Outcome, ReceiveError, Received, SqlHandler, Store, Taken,
+    Desk, Endpoint, Inbox, Outcome, ReceiveError, Received, SqlHandler, Store, Taken,
     postgres::{self, Postgres, Schema, migrate},
     sqlite::{self, Sqlite},
     verify::{Headers, Request, Timestamp},
@@ -21,7 +21,7 @@ pub(crate) const BOOK: &str = "INSERT INTO ledger (event_id, amount) VALUES (:ev
 
 /// What differs between engines.
 pub(crate) trait Engine: Sized + Send + Sync {
-    type S: Store;
+    type S: Store + Desk;
     /// A statement that runs far longer than any handler may.
     const FOREVER: &'static str;
     /// The same, and it writes: an interrupted write can undo more than itself.

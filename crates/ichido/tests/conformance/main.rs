@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails where its set-up fails")]
 
 mod bodies;
+mod desk;
 mod engines;
 mod failures;
 mod handlers;
@@ -90,4 +91,12 @@ on_every_engine! {
         a_head_in_review_is_skipped_where_the_endpoint_says_so,
         a_head_whose_lease_ran_out_at_its_last_attempt_is_skipped,
         a_late_worker_does_not_let_the_next_of_its_key_come;
+    desk:
+        what_needs_review_is_listed_with_its_reason,
+        a_requeued_event_gets_fresh_attempts_and_keeps_its_history,
+        a_discarded_event_stays_with_the_reason,
+        a_replay_is_a_new_run_that_somebody_asked_for,
+        an_event_that_nobody_knows_is_not_replayed,
+        a_flag_is_listed_until_it_is_closed,
+        a_human_moves_the_line_that_an_event_in_review_blocked;
 }

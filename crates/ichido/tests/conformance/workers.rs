@@ -11,7 +11,7 @@ pub(crate) const DEADLINE: Duration = Duration::from_secs(20);
 const LANES: [Lane; 3] = [Lane::Fresh, Lane::Retry, Lane::Backfill];
 
 /// An inbox with one async endpoint, and an event that waits in it.
-async fn waiting<E: Engine>(handler: &str, max_attempts: u16) -> E {
+pub(crate) async fn waiting<E: Engine>(handler: &str, max_attempts: u16) -> E {
     let endpoint = billing::<E>(&[("invoice.*", handler)]).mode(Mode::Async);
     let engine = E::open(vec![endpoint.max_attempts(max_attempts)]).await;
     put(&engine, "evt_1").await;

@@ -1,0 +1,2 @@
+-- A human ends an event unprocessed.
+SELECT ichido.discard($1, $2)
