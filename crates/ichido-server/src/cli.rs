@@ -5,8 +5,11 @@
 mod audit;
 mod config;
 pub(crate) mod demo;
+mod flags;
 mod health;
 mod migrate;
+mod replay;
+mod review;
 pub(crate) mod send;
 mod serve;
 mod stats;
@@ -72,6 +75,12 @@ enum Command {
     Send(Box<send::Args>),
     /// Show what waits, what needs review and what came in
     Stats(stats::Args),
+    /// List, requeue or discard what needs review
+    Review(review::Args),
+    /// List or close flags: handlers' notes on events that were processed
+    Flags(flags::Args),
+    /// Have an event that is done run again
+    Replay(replay::Args),
     /// Ask the running server whether it is ready; exit code 1 when it is not
     Health(health::Args),
     /// Check the invariants in the database; exit code 1 when one is broken
@@ -89,6 +98,9 @@ impl Cli {
             Command::Config(args) => config::run(&args),
             Command::Send(args) => send::run(&args).await,
             Command::Stats(args) => stats::run(args).await,
+            Command::Review(args) => review::run(args).await,
+            Command::Flags(args) => flags::run(args).await,
+            Command::Replay(args) => replay::run(args).await,
             Command::Health(args) => health::run(args).await,
             Command::Audit(args) => audit::run(args).await,
             Command::Demo(args) => demo::run(args).await,

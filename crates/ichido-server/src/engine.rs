@@ -2,6 +2,7 @@
 //!
 //! It must never add behaviour: what an engine promises is the business of `ichido::Store`.
 
+mod decisions;
 mod endpoints;
 mod open;
 mod postgres;
@@ -9,9 +10,10 @@ mod sqlite;
 
 use std::{future::Future, pin::Pin, sync::Arc};
 
-use ichido::{EndpointSpec, Error, Finding, Inbox, ReceiveError, Received, Stats, Store, Taken};
+use ichido::{Desk, EndpointSpec, Error, Finding, Inbox, ReceiveError, Received, Stats, Taken};
 use ichido_verify::Request;
 
+pub(crate) use decisions::Decisions;
 pub(crate) use endpoints::settings;
 pub(crate) use open::{migrate, open, problems, reader, specs};
 
@@ -25,7 +27,7 @@ pub(crate) type Ended = Box<dyn FnOnce(&Result<Vec<Taken>, Error>) + Send>;
 pub(crate) type Observe = Box<dyn Fn(&ichido::Ended<'_>) + Send + Sync>;
 
 /// An inbox of either engine.
-pub(crate) trait Engine: Send + Sync {
+pub(crate) trait Engine: Decisions + Send + Sync {
     /// See [`Inbox::receive_and`], also for cancel safety.
     fn receive<'a>(
         &'a self,
@@ -42,16 +44,16 @@ pub(crate) trait Engine: Send + Sync {
         stop: Boxed<'static, ()>,
     ) -> Boxed<'static, ()>;
 
-    /// See [`Store::check`].
+    /// See [`ichido::Store::check`].
     fn check(&self) -> Boxed<'_, Result<(), Error>>;
 
-    /// See [`Store::stats`].
+    /// See [`ichido::Store::stats`].
     fn stats(&self) -> Boxed<'_, Result<Stats, Error>>;
 
-    /// See [`Store::audit`].
+    /// See [`ichido::Store::audit`].
     fn audit(&self) -> Boxed<'_, Result<Vec<Finding>, Error>>;
 
-    /// See [`Store::close`].
+    /// See [`ichido::Store::close`].
     fn close(&self) -> Boxed<'_, ()>;
 
     /// The engine's name in log lines.
@@ -62,9 +64,9 @@ pub(crate) trait Engine: Send + Sync {
 }
 
 /// An inbox with the name of its engine.
-struct Named<S: Store>(&'static str, Inbox<S>);
+struct Named<S: Desk>(&'static str, Inbox<S>);
 
-impl<S: Store> Engine for Named<S> {
+impl<S: Desk> Engine for Named<S> {
     fn receive<'a>(
         &'a self,
         endpoint: &'a str,

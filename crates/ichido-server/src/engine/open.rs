@@ -4,7 +4,7 @@
 
 use std::{collections::BTreeMap, fmt, fs, path::PathBuf, sync::Arc};
 
-use ichido::{Endpoint, EndpointSpec, Inbox, SqlHandler, Store};
+use ichido::{Desk, Endpoint, EndpointSpec, Inbox, SqlHandler};
 
 use super::{Engine, Named, endpoints, postgres, sqlite};
 use crate::{
@@ -28,7 +28,7 @@ pub(crate) type Opened = Result<Arc<dyn Engine>, Vec<Problem>>;
 /// What differs between engines while endpoints are put together.
 pub(crate) trait Kind {
     /// The engine.
-    type Store: Store;
+    type Store: Desk;
     /// Its name in the configuration and in log lines.
     const NAME: &'static str;
     /// Gives the endpoint an SQL handler.

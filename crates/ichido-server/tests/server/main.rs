@@ -7,6 +7,7 @@ mod common;
 mod config;
 mod demo;
 mod deploy;
+mod desk;
 mod http;
 mod send;
 mod start;

@@ -104,7 +104,8 @@ async fn under_a_storm_no_event_overtakes_another_of_its_key_and_no_key_gets_stu
     // What the order is, written down as places are given; and what came of it.
     let watch = "CREATE TABLE line (id uuid PRIMARY KEY, key text, seq bigint);
         CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS
-          'BEGIN INSERT INTO public.line VALUES (NEW.id, NEW.order_key, NEW.order_seq); RETURN NEW; END';
+          'BEGIN INSERT INTO public.line VALUES (NEW.id, NEW.order_key, NEW.order_seq);
+                 RETURN NEW; END';
         CREATE TRIGGER note AFTER INSERT ON ichido.work FOR EACH ROW EXECUTE FUNCTION note();
         CREATE SEQUENCE step;
         CREATE TABLE trail (event_id text PRIMARY KEY, n bigint)";
