@@ -13,7 +13,7 @@ use crate::{Delivery, Request, Secret, Settings, Unreadable, Verdict, Verifier};
 fn verifier() -> Verifier {
     let row = Provider {
         events: Events {
-            batch: Some(Borrowed("payload.events")),
+            batch: Borrowed(&[Borrowed("payload.events[]")]),
             json_field: None,
             id: Borrowed(&[Source::JsonOrInteger(Borrowed("id"))]),
             event_type: Borrowed(&[Source::Json(Borrowed("kind"))]),

@@ -36,6 +36,8 @@ pub struct Answer {
     pub status: u16,
     /// The value of `Content-Type`.
     pub content_type: &'static str,
+    /// More headers, as name and value.
+    pub headers: Vec<(&'static str, String)>,
     /// The body.
     pub body: Vec<u8>,
 }
@@ -45,8 +47,21 @@ impl Answer {
         Self::plain("")
     }
 
+    pub(crate) fn status(status: u16) -> Self {
+        Self { status, ..Self::empty() }
+    }
+
+    /// Text that somebody else may have chosen: no browser may take it for a page.
     pub(crate) fn plain(text: &str) -> Self {
-        Self { status: 200, content_type: "text/plain", body: text.into() }
+        let headers = match text {
+            "" => Vec::new(),
+            _ => vec![("x-content-type-options", "nosniff".to_owned())],
+        };
+        Self { status: 200, content_type: "text/plain", headers, body: text.into() }
+    }
+
+    pub(crate) fn json(text: String) -> Self {
+        Self { content_type: "application/json", body: text.into(), ..Self::empty() }
     }
 }
 

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::time::Duration;
 
 use crate::provider::{
-    Accepted, Algorithm, Encoding, Events, Form, KeyForm, Part, Provider, Scheme, Source,
+    Accepted, Algorithm, Encoding, Events, Form, KeyForm, Part, Provider, Scheme, Source, Special,
     TimestampRule, TimestampSource, Unit,
 };
 use crate::settings::{GenericAlgorithm, GenericEncoding, GenericKey, GenericUnit};
@@ -29,7 +29,7 @@ pub(crate) fn row(generic: &GenericHmac) -> Result<Provider, ConfigError> {
         Source::Header(names) => {
             message.iter().any(|part| matches!(part, Part::Header(signed) if signed == names))
         }
-        Source::Json(_) | Source::JsonOrInteger(_) | Source::Field(_) => true,
+        _ => true,
     };
     Ok(Provider {
         name: NAME,
@@ -67,7 +67,7 @@ pub(crate) fn row(generic: &GenericHmac) -> Result<Provider, ConfigError> {
             timestamp,
         },
         events: Events {
-            batch: None,
+            batch: Cow::Borrowed(&[]),
             json_field: None,
             id: Cow::Owned(vec![id]),
             event_type: sources(generic.event_type.as_deref(), "event_type")?,
@@ -77,7 +77,9 @@ pub(crate) fn row(generic: &GenericHmac) -> Result<Provider, ConfigError> {
                 .map(|source| (source.clone(), unit(generic.occurred_at_unit)))
                 .collect(),
         },
+        facts: None,
         handshakes: Cow::Borrowed(&[]),
+        special: Special::None,
     })
 }
 

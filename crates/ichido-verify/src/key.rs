@@ -7,7 +7,7 @@ use data_encoding::{BASE64, BASE64URL_NOPAD, Encoding as Alphabet, HEXLOWER, HEX
 use ed25519_dalek::{Signer, SigningKey, VerifyingKey};
 use hmac::{Hmac, KeyInit, Mac};
 use sha1::Sha1;
-use sha2::{Sha256, Sha512};
+use sha2::{Digest, Sha256, Sha512};
 
 use crate::provider::{Accepted, Algorithm, Encoding, KeyForm};
 use crate::{ConfigError, Secret};
@@ -21,6 +21,7 @@ pub(crate) enum Key {
     HmacSha1(Hmac<Sha1>),
     HmacSha256(Hmac<Sha256>),
     HmacSha512(Hmac<Sha512>),
+    PrefixSha256(Sha256),
     Ed25519 { public: Box<VerifyingKey>, private: Option<Box<SigningKey>> },
 }
 
@@ -30,6 +31,7 @@ impl Key {
             Self::HmacSha1(_) => Algorithm::HmacSha1,
             Self::HmacSha256(_) => Algorithm::HmacSha256,
             Self::HmacSha512(_) => Algorithm::HmacSha512,
+            Self::PrefixSha256(_) => Algorithm::PrefixSha256,
             Self::Ed25519 { .. } => Algorithm::Ed25519,
         }
     }
@@ -39,7 +41,7 @@ impl Key {
         fn run<M: Mac + Clone>(state: &M, pieces: &[&[u8]]) -> Signature {
             let mut state = state.clone();
             for piece in pieces {
-                state.update(piece);
+                Mac::update(&mut state, piece);
             }
             Signature::new(&state.finalize().into_bytes())
         }
@@ -47,6 +49,11 @@ impl Key {
             Self::HmacSha1(state) => Some(run(state, pieces)),
             Self::HmacSha256(state) => Some(run(state, pieces)),
             Self::HmacSha512(state) => Some(run(state, pieces)),
+            Self::PrefixSha256(state) => {
+                let mut state = state.clone();
+                pieces.iter().for_each(|piece| state.update(piece));
+                Some(Signature::new(&state.finalize()))
+            }
             Self::Ed25519 { .. } => None,
         }
     }
@@ -210,6 +217,7 @@ fn key(bytes: &[u8], algorithm: Algorithm, role: Role) -> Result<Key, &'static s
         Algorithm::HmacSha1 => Key::HmacSha1(hmac(bytes)),
         Algorithm::HmacSha256 => Key::HmacSha256(hmac(bytes)),
         Algorithm::HmacSha512 => Key::HmacSha512(hmac(bytes)),
+        Algorithm::PrefixSha256 => Key::PrefixSha256(Sha256::new_with_prefix(bytes)),
         Algorithm::Ed25519 if role == Role::Private => {
             // 32 bytes of seed, or seed and public key.
             let private = match bytes.len() {

@@ -62,9 +62,11 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod batch;
 #[cfg(test)]
 mod batches;
 mod catalogue;
+mod challenge;
 mod check;
 mod content;
 mod error;
@@ -77,10 +79,12 @@ mod key;
 mod provider;
 mod read;
 mod request;
+mod row;
 mod secret;
 mod settings;
 mod sign;
 mod signature;
+mod special;
 mod time;
 mod verifier;
 
@@ -92,7 +96,7 @@ pub use event::{
 };
 pub use headers::Headers;
 pub use jiff::Timestamp;
-pub use provider::Provider;
+pub use provider::{Facts, Provider, Sureness};
 pub use request::Request;
 pub use secret::Secret;
 pub use settings::{

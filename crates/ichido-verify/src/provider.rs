@@ -31,9 +31,61 @@ pub struct Provider {
     pub bad_signature_status: u16,
     /// Top-level members of the body that may differ between two sends of one event.
     pub volatile: Cow<'static, [Cow<'static, str>]>,
+    /// What is known about how it sends, and how surely; `None` for a scheme of the configuration.
+    pub facts: Option<Facts>,
     pub(crate) scheme: Scheme,
     pub(crate) events: Events,
     pub(crate) handshakes: List<Handshake>,
+    pub(crate) special: Special,
+}
+
+/// How a provider delivers, as far as it is known. The numbers that the inbox computes with are
+/// members of [`Provider`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Facts {
+    /// When it tries again, in words.
+    pub schedule: &'static str,
+    /// Whether a redelivery has the event id of the first; `None`: not known.
+    pub keeps_id: Option<bool>,
+    /// What it does about an answer with a status of 4xx.
+    pub client_error: &'static str,
+    /// Where that was read.
+    pub source: &'static str,
+    /// When: year and month.
+    pub as_of: &'static str,
+    /// How surely.
+    pub sureness: Sureness,
+}
+
+/// How surely a fact is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sureness {
+    /// Read in the provider's documentation or in its SDK's source.
+    Read,
+    /// Read elsewhere: another project's code, a blog.
+    SecondHand,
+    /// Not read anywhere that could be named: check it before you rely on it.
+    Unsure,
+}
+
+/// What a row can't say, each with code of its own in `special`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Special {
+    /// The generic way: an HMAC or ed25519 signature over pieces of the request.
+    None,
+    /// No signature: a shared secret is sent along, found there, after these words.
+    Token { source: TokenSource, prefix: &'static str },
+    /// ECDSA over P-256 with SHA-256, written as ASN.1, in base64.
+    EcdsaP256,
+}
+
+/// Where a shared secret is sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TokenSource {
+    Header(&'static str),
+    /// The same, in base64 after `prefix`, as in HTTP Basic.
+    Basic(&'static str),
+    Query(&'static str),
 }
 
 impl Provider {
@@ -93,6 +145,8 @@ pub(crate) enum Form {
     Whole,
     /// Several items `label signature`; both separators are single bytes.
     Labelled { between: u8, after_label: u8 },
+    /// One signature in each of the headers `NAME-1`, `NAME-2` and so on.
+    Numbered,
 }
 
 /// One label and the only algorithm that may stand behind it.
@@ -107,6 +161,8 @@ pub(crate) enum Algorithm {
     HmacSha1,
     HmacSha256,
     HmacSha512,
+    /// SHA-256 over the secret and the message: no HMAC, and weaker than one.
+    PrefixSha256,
     Ed25519,
 }
 
@@ -115,7 +171,7 @@ impl Algorithm {
     pub(crate) fn size(self) -> usize {
         match self {
             Self::HmacSha1 => 20,
-            Self::HmacSha256 => 32,
+            Self::HmacSha256 | Self::PrefixSha256 => 32,
             Self::HmacSha512 | Self::Ed25519 => 64,
         }
     }
@@ -154,6 +210,8 @@ pub(crate) enum Part {
     Header(Names),
     /// The registered URL, never the one of the request.
     Url,
+    /// The same with some escapes decoded, as HubSpot does.
+    UrlDecoded,
     Method,
 }
 
@@ -171,6 +229,8 @@ pub(crate) enum TimestampSource {
     /// An item of a labelled signature header.
     Label(Text),
     Header(Names),
+    /// A member of the body, which is signed: looked at once the signature matched.
+    Body(Text),
 }
 
 /// How a time is written.
@@ -191,13 +251,21 @@ pub(crate) enum Source {
     JsonOrInteger(Text),
     /// A field of a form body.
     Field(Text),
+    /// A parameter of the request's query.
+    Query(Text),
+    /// The name of the first of these top-level members that is there.
+    Has(List<Text>),
+    Literal(Text),
+    /// All of them, one after the other; nothing when one is not there.
+    Join(List<Source>),
 }
 
 /// Where the events of a delivery are, and what they say about themselves.
 #[derive(Debug, Clone)]
 pub(crate) struct Events {
-    /// Path of the array that holds the events; `None`: the body is one event.
-    pub(crate) batch: Option<Text>,
+    /// Paths of the arrays that hold the events, as in `entry[].changes[]`; what holds an event
+    /// of another path is none itself. Empty: the body is one event.
+    pub(crate) batch: List<Text>,
     /// A form field whose value is the JSON body, for providers that send forms, too.
     pub(crate) json_field: Option<Text>,
     pub(crate) id: List<Source>,
@@ -210,8 +278,12 @@ pub(crate) struct Events {
 /// A question about the endpoint instead of an event.
 #[derive(Debug, Clone)]
 pub(crate) struct Handshake {
+    /// The method that asks.
+    pub(crate) method: &'static str,
     /// The handshake is meant when all of these are there with these values.
     pub(crate) when: List<(Source, Text)>,
+    /// And all of these, whatever their values.
+    pub(crate) with: List<Source>,
     /// And none of these fields of a form.
     pub(crate) unless_fields: List<Text>,
     /// Whether it must be signed to be answered.
@@ -221,8 +293,23 @@ pub(crate) struct Handshake {
 
 #[derive(Debug, Clone)]
 pub(crate) enum Reply {
-    /// 200 with an empty body.
-    Empty,
-    /// 200 with the text found there, as plain text.
+    /// This status with an empty body.
+    Status(u16),
+    /// 200 with the text found there, as plain text that no browser may take for anything else.
     Echo(Source),
+    /// 200 with a JSON object that has the text found there as this member.
+    EchoJson(&'static str, Source),
+    /// 200 with this JSON.
+    Json(&'static str),
+    /// A MAC of the text found there.
+    Mac(Challenge, Source),
+    /// 200 with the values of request headers, each under a name of its own: (name, from).
+    Headers(&'static [(&'static str, &'static str)]),
+}
+
+/// How the MAC of a challenge is answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Challenge {
+    Zoom,
+    X,
 }

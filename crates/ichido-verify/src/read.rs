@@ -6,14 +6,17 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use serde_json::value::RawValue;
+use subtle::ConstantTimeEq;
 
+use crate::batch::Batch;
+use crate::challenge;
+use crate::check::NumberedKey;
 use crate::event::{FACT_BYTES_MAX, Facts, VerifiedEvent};
 use crate::form::{self, Field};
 use crate::json::{self, Found, Members, Wanted};
 use crate::provider::{Events, Handshake, Provider, Reply, Source, Unit};
 use crate::time::parse_any;
-use crate::{Answer, Headers, Request, Unreadable};
+use crate::{Answer, Request, Unreadable};
 
 /// The wanted members of a row's bodies, compiled once per endpoint.
 pub(crate) struct Reader {
@@ -23,6 +26,7 @@ pub(crate) struct Reader {
     item: Wanted,
     /// Whether the provider sends forms at all.
     forms: bool,
+    batch: Batch,
 }
 
 /// A fact as it was found.
@@ -36,7 +40,7 @@ enum Lookup<'a> {
 
 /// Where facts can come from.
 struct Place<'a> {
-    headers: &'a Headers,
+    request: &'a Request,
     /// The body, when it is a form.
     form: Option<&'a [u8]>,
     /// The JSON, when there is any.
@@ -52,48 +56,65 @@ pub(crate) enum Content {
 
 impl Reader {
     pub(crate) fn new(row: &Provider) -> Self {
-        let mut reader =
-            Self { body: Wanted::default(), item: Wanted::default(), forms: row.has_forms() };
+        let mut reader = Self {
+            body: Wanted::default(),
+            item: Wanted::default(),
+            forms: row.has_forms(),
+            batch: Batch::new(row.events.batch.iter().map(|path| &**path)),
+        };
         let Events { batch, id, event_type, order_key, occurred_at, .. } = &row.events;
         let facts = id
             .iter()
             .chain(event_type.iter())
             .chain(order_key.iter())
             .chain(occurred_at.iter().map(|(source, _)| source));
-        let target = if batch.is_some() { &mut reader.item } else { &mut reader.body };
+        let target = if batch.is_empty() { &mut reader.body } else { &mut reader.item };
         facts.for_each(|source| want(source, target));
-        if let Some(path) = batch {
-            reader.body.want(path);
-        }
         for handshake in row.handshakes.iter() {
-            handshake.when.iter().for_each(|(source, _)| want(source, &mut reader.body));
-            if let Reply::Echo(source) = &handshake.reply {
+            let echoed = match &handshake.reply {
+                Reply::Echo(at) | Reply::EchoJson(_, at) | Reply::Mac(_, at) => Some(at),
+                Reply::Status(_) | Reply::Json(_) | Reply::Headers(_) => None,
+            };
+            let when = handshake.when.iter().map(|(source, _)| source);
+            for source in when.chain(handshake.with.iter()).chain(echoed) {
                 want(source, &mut reader.body);
+                // A handshake can come as an item of a batch.
+                want(source, &mut reader.item);
             }
         }
         reader
     }
 
     /// Reads a request whose signature matched.
-    pub(crate) fn read(&self, row: &Provider, request: &Request) -> Content {
+    pub(crate) fn read(
+        &self,
+        row: &Provider,
+        keys: &[NumberedKey],
+        secret: usize,
+        request: &Request,
+    ) -> Content {
+        let key = keys.iter().find(|key| key.secret as usize == secret);
         self.open(row, request, |place| {
             let asked = row.handshakes.iter().find(|handshake| place.asks(handshake));
-            if let Some(answer) = asked.and_then(|handshake| place.answer(handshake)) {
+            if let Some(answer) = asked.and_then(|handshake| place.answer(handshake, key)) {
                 return Content::Handshake(answer);
             }
-            match &row.events.batch {
-                None => Content::Events(vec![VerifiedEvent::signed(
-                    &request.body,
-                    0..request.body.len(),
-                    place.facts(&row.events),
-                )]),
-                Some(path) => self.batch(row, request, place, path),
+            if row.events.batch.is_empty() {
+                let (body, range) = (&request.body, 0..request.body.len());
+                let event = VerifiedEvent::signed(body, range, place.facts(&row.events));
+                return Content::Events(vec![event]);
             }
+            self.batch(row, request, place)
         })
     }
 
     /// Answers a handshake that needs no signature, if the request is one.
-    pub(crate) fn unsigned_handshake(&self, row: &Provider, request: &Request) -> Option<Answer> {
+    pub(crate) fn unsigned_handshake(
+        &self,
+        row: &Provider,
+        keys: &[NumberedKey],
+        request: &Request,
+    ) -> Option<Answer> {
         /// A probe is a few bytes; nothing larger is parsed without a signature.
         const PROBE_BYTES_MAX: usize = 4096;
         if request.body.len() > PROBE_BYTES_MAX
@@ -103,7 +124,8 @@ impl Reader {
         }
         self.open(row, request, |place| {
             let mut unsigned = row.handshakes.iter().filter(|handshake| !handshake.signed);
-            unsigned.find(|handshake| place.asks(handshake)).and_then(|found| place.answer(found))
+            let asked = unsigned.find(|handshake| place.asks(handshake))?;
+            place.answer(asked, keys.first())
         })
     }
 
@@ -121,47 +143,48 @@ impl Reader {
             (_, Some(Err(reason))) => Some(Err(*reason)),
             (_, Some(Ok(Field::Absent)) | None) => None,
         };
-        then(&Place { headers: &request.headers, form, json: json.as_ref(), wanted: &self.body })
+        then(&Place { request, form, json: json.as_ref(), wanted: &self.body })
     }
 
-    fn batch(&self, row: &Provider, request: &Request, place: &Place, path: &str) -> Content {
+    fn batch(&self, row: &Provider, request: &Request, whole: &Place) -> Content {
         let body = &request.body;
-        let items: Result<Vec<&RawValue>, Unreadable> = match place.json {
-            Some(Ok(members)) => match self.body.slot(path).map(|slot| members.get(slot)) {
-                Some(Found::Raw(raw)) => {
-                    serde_json::from_str(raw.get()).map_err(|_| Unreadable::NotAnObject)
-                }
-                Some(Found::Ambiguous) => Err(Unreadable::IdAmbiguous),
-                _ => Err(Unreadable::IdMissing),
-            },
-            Some(Err(reason)) => Err(*reason),
-            None => Err(Unreadable::NotJson),
-        };
-        match items {
+        let items = match self.batch.items(body) {
+            Ok(items) => items,
             Err(reason) => {
                 let event = VerifiedEvent::signed(body, 0..body.len(), Err(reason));
-                Content::Events(vec![event])
+                return Content::Events(vec![event]);
             }
-            // A heartbeat: nothing happened.
-            Ok(items) if items.is_empty() => Content::Handshake(Answer::empty()),
-            Ok(items) => {
-                let event = |item: &&RawValue| {
-                    let members = self.item.read(item.get().as_bytes());
-                    let json = Some(&members);
-                    let place =
-                        Place { headers: place.headers, form: None, json, wanted: &self.item };
-                    let range = range_in(body, item.get().as_bytes());
-                    VerifiedEvent::signed(body, range, place.facts(&row.events))
-                };
-                Content::Events(items.iter().map(event).collect())
+        };
+        let mut events = Vec::with_capacity(items.len());
+        for item in items {
+            let members = self.item.read(item.get().as_bytes());
+            let json = Some(&members);
+            let place = Place { request: whole.request, form: None, json, wanted: &self.item };
+            let asked = row.handshakes.iter().find(|handshake| place.asks(handshake));
+            if let Some(answer) = asked.and_then(|handshake| place.answer(handshake, None)) {
+                return Content::Handshake(answer);
             }
+            let range = range_in(body, item.get().as_bytes());
+            events.push(VerifiedEvent::signed(body, range, place.facts(&row.events)));
         }
+        // None: a heartbeat, nothing happened.
+        if events.is_empty() {
+            return Content::Handshake(Answer::empty());
+        }
+        Content::Events(events)
     }
 }
 
 fn want(source: &Source, wanted: &mut Wanted) {
-    if let Source::Json(path) | Source::JsonOrInteger(path) = source {
-        wanted.want(path);
+    match source {
+        Source::Json(path) | Source::JsonOrInteger(path) => {
+            wanted.want(path);
+        }
+        Source::Has(names) => names.iter().for_each(|name| {
+            wanted.want(name);
+        }),
+        Source::Join(sources) => sources.iter().for_each(|source| want(source, wanted)),
+        _ => {}
     }
 }
 
@@ -179,7 +202,7 @@ impl<'a> Place<'a> {
         match source {
             Source::Header(names) => {
                 for name in names.iter() {
-                    let mut values = self.headers.get_all(name);
+                    let mut values = self.request.headers.get_all(name);
                     if let Some(value) = values.next() {
                         return match std::str::from_utf8(value) {
                             _ if values.next().is_some() => Lookup::Ambiguous,
@@ -192,12 +215,28 @@ impl<'a> Place<'a> {
             }
             Source::Json(path) => self.member(path, false),
             Source::JsonOrInteger(path) => self.member(path, true),
-            Source::Field(name) => match self.form.map(|form| form::field(form, name)) {
-                None | Some(Ok(Field::Absent)) => Lookup::Absent,
-                Some(Ok(Field::Text(text))) => Lookup::Text(text),
-                Some(Ok(Field::Ambiguous)) => Lookup::Ambiguous,
-                Some(Err(reason)) => Lookup::Broken(reason),
-            },
+            Source::Field(name) => field(self.form, name),
+            Source::Query(name) => {
+                let query = self.request.url.split_once('?').map(|(_, query)| query.as_bytes());
+                field(query, name)
+            }
+            Source::Has(names) => {
+                let there = names.iter().find(|name| {
+                    !matches!(self.member(name, false), Lookup::Absent | Lookup::Broken(_))
+                });
+                there.map_or(Lookup::Absent, |name| Lookup::Text(Cow::Borrowed(name)))
+            }
+            Source::Literal(text) => Lookup::Text(Cow::Borrowed(text)),
+            Source::Join(sources) => {
+                let mut joined = String::new();
+                for source in sources.iter() {
+                    match self.look(source) {
+                        Lookup::Text(text) => joined.push_str(&text),
+                        other => return other,
+                    }
+                }
+                Lookup::Text(Cow::Owned(joined))
+            }
         }
     }
 
@@ -253,23 +292,53 @@ impl<'a> Place<'a> {
 
     fn asks(&self, handshake: &'a Handshake) -> bool {
         let said = |(source, expected): &'a (Source, Cow<'static, str>)| match self.look(source) {
-            Lookup::Text(text) => text == *expected,
+            // One of them is a secret.
+            Lookup::Text(text) => bool::from(text.as_bytes().ct_eq(expected.as_bytes())),
             _ => false,
         };
+        let there = |source: &'a Source| matches!(self.look(source), Lookup::Text(_));
         let absent = |name: &Cow<'static, str>| {
             self.form.is_none_or(|form| form::field(form, name) == Ok(Field::Absent))
         };
-        handshake.when.iter().all(said) && handshake.unless_fields.iter().all(absent)
+        self.request.method == handshake.method
+            && handshake.when.iter().all(said)
+            && handshake.with.iter().all(there)
+            && handshake.unless_fields.iter().all(absent)
     }
 
-    fn answer(&self, handshake: &'a Handshake) -> Option<Answer> {
+    fn answer(&self, handshake: &'a Handshake, key: Option<&NumberedKey>) -> Option<Answer> {
+        let text = |source: &'a Source| match self.look(source) {
+            Lookup::Text(text) => Some(text),
+            _ => None,
+        };
         match &handshake.reply {
-            Reply::Empty => Some(Answer::empty()),
-            Reply::Echo(source) => match self.look(source) {
-                Lookup::Text(text) => Some(Answer::plain(&text)),
-                _ => None,
-            },
+            Reply::Status(status) => Some(Answer::status(*status)),
+            Reply::Echo(source) => Some(Answer::plain(&text(source)?)),
+            Reply::EchoJson(member, source) => {
+                let value = serde_json::to_string(&text(source)?).ok()?;
+                Some(Answer::json(format!(r#"{{"{member}":{value}}}"#)))
+            }
+            Reply::Json(json) => Some(Answer::json((*json).to_owned())),
+            Reply::Mac(challenge, source) => challenge::answer(*challenge, &text(source)?, key?),
+            Reply::Headers(names) => {
+                let mut answer = Answer::empty();
+                for (name, from) in *names {
+                    let value = self.request.headers.get_all(from).next();
+                    let value = value.and_then(|value| std::str::from_utf8(value).ok());
+                    answer.headers.extend(value.map(|value| (*name, value.to_owned())));
+                }
+                Some(answer)
+            }
         }
+    }
+}
+
+fn field<'a>(form: Option<&'a [u8]>, name: &str) -> Lookup<'a> {
+    match form.map(|form| form::field(form, name)) {
+        None | Some(Ok(Field::Absent)) => Lookup::Absent,
+        Some(Ok(Field::Text(text))) => Lookup::Text(text),
+        Some(Ok(Field::Ambiguous)) => Lookup::Ambiguous,
+        Some(Err(reason)) => Lookup::Broken(reason),
     }
 }
 

@@ -17,6 +17,8 @@ pub struct Settings {
     pub tolerance: Option<Duration>,
     /// The URL as it is registered with the provider, for schemes that sign it.
     pub public_url: Option<String>,
+    /// The text that Meta sends back when it asks whether the endpoint is ours.
+    pub verify_token: Option<String>,
     /// The scheme of the provider `generic`, and of no other.
     pub generic: Option<GenericHmac>,
 }

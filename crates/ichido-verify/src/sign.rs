@@ -2,9 +2,11 @@
 //!
 //! The body is never touched: where the event id lives in the body, it has to be there already.
 
+use std::borrow::Cow;
+
 use jiff::Timestamp;
 
-use crate::provider::{Form, Names, Source, TimestampSource};
+use crate::provider::{Form, Names, Source, Special, TimestampSource, TokenSource};
 use crate::{Headers, Rejection, Request, SignError, Verifier, time};
 
 impl Verifier {
@@ -33,6 +35,9 @@ impl Verifier {
         if request.headers.get_all("content-type").next().is_none() {
             request.headers.push("content-type", b"application/json");
         }
+        if let Special::Token { source, prefix } = self.row.special {
+            return self.send_token(request, source, prefix);
+        }
         let timestamp = match &scheme.timestamp {
             None => String::new(),
             Some(rule) => time::write(now, rule.unit).ok_or(SignError::UnusableTime)?,
@@ -43,7 +48,7 @@ impl Verifier {
                 None
             }
             Some(TimestampSource::Label(label)) => Some(label),
-            None => None,
+            Some(TimestampSource::Body(_)) | None => None,
         };
         let pieces = self.pieces(request, timestamp.as_bytes()).map_err(|reason| match reason {
             Rejection::NoSignedHeader => SignError::MissingHeader,
@@ -60,14 +65,38 @@ impl Verifier {
             .ok_or(SignError::PublicKey)?;
         let signature = key.sign(&pieces).ok_or(SignError::PublicKey)?.encode(scheme.encoding);
         let value = match scheme.form {
-            Form::Whole => format!("{}{signature}", accepted.label),
+            Form::Whole | Form::Numbered => format!("{}{signature}", accepted.label),
             Form::Labelled { between, after_label } => {
                 let (between, after) = (char::from(between), char::from(after_label));
                 let time = time_label.map(|label| format!("{label}{after}{timestamp}{between}"));
                 format!("{}{}{after}{signature}", time.unwrap_or_default(), accepted.label)
             }
         };
-        set(&mut request.headers, &scheme.header, &value)
+        let Form::Numbered = scheme.form else {
+            return set(&mut request.headers, &scheme.header, &value);
+        };
+        let name = scheme.header.first().ok_or(SignError::UnusableText)?;
+        set(&mut request.headers, &Cow::Owned(vec![format!("{name}-1").into()]), &value)
+    }
+
+    fn send_token(
+        &self,
+        request: &mut Request,
+        source: TokenSource,
+        prefix: &str,
+    ) -> Result<(), SignError> {
+        let token = self.tokens.first().ok_or(SignError::PublicKey)?.text();
+        let headers = &mut request.headers;
+        let named = |name: &'static str| Cow::Owned(vec![name.into()]);
+        match source {
+            TokenSource::Header(name) => set(headers, &named(name), &format!("{prefix}{token}")),
+            TokenSource::Basic(name) => {
+                let token = data_encoding::BASE64.encode(token.as_bytes());
+                set(headers, &named(name), &format!("{prefix}{token}"))
+            }
+            // The URL is the one that is registered: the secret is in it already.
+            TokenSource::Query(_) => Ok(()),
+        }
     }
 }
 

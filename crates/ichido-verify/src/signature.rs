@@ -39,6 +39,9 @@ pub(crate) fn claimed<'a>(
     headers: &'a Headers,
     scheme: &'a Scheme,
 ) -> Result<Claimed<'a>, Rejection> {
+    if scheme.form == Form::Numbered {
+        return numbered(headers, scheme);
+    }
     let value = only(headers, &scheme.header)?
         .filter(|value| !value.is_empty())
         .ok_or(Rejection::NoSignature)?;
@@ -53,11 +56,31 @@ pub(crate) fn claimed<'a>(
         Form::Labelled { between, after_label } => {
             labelled(value, (between, after_label), scheme, &mut claimed)?;
         }
+        Form::Numbered => {}
     }
     if claimed.candidates.is_empty() {
         return Err(Rejection::MalformedSignature);
     }
     Ok(claimed)
+}
+
+/// Reads one header a signature.
+fn numbered<'a>(headers: &Headers, scheme: &Scheme) -> Result<Claimed<'a>, Rejection> {
+    let is_one = |name: &str| {
+        scheme.header.iter().any(|known| {
+            let number = name.strip_prefix(&**known).and_then(|rest| rest.strip_prefix('-'));
+            number.is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
+        })
+    };
+    let mut values = headers.iter().filter(|(name, _)| is_one(name)).map(|(_, value)| value);
+    let mut values = values.by_ref().take(SIGNATURES_MAX).peekable();
+    values.peek().ok_or(Rejection::NoSignature)?;
+    let accepted = scheme.accepts.first().ok_or(Rejection::MalformedSignature)?;
+    let candidates: Vec<_> = values.filter_map(|text| decode(text, accepted, scheme)).collect();
+    if candidates.is_empty() {
+        return Err(Rejection::MalformedSignature);
+    }
+    Ok(Claimed { candidates, timestamp: None })
 }
 
 fn labelled<'a>(
@@ -68,7 +91,7 @@ fn labelled<'a>(
 ) -> Result<(), Rejection> {
     let time_label = scheme.timestamp.as_ref().and_then(|rule| match &rule.source {
         TimestampSource::Label(label) => Some(label.as_bytes()),
-        TimestampSource::Header(_) => None,
+        TimestampSource::Header(_) | TimestampSource::Body(_) => None,
     });
     let mut looked_at = 0;
     for item in value.split(|byte| *byte == between) {

@@ -2,10 +2,12 @@
 //!
 //! `now` is always an argument: nothing here may look at a clock.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use jiff::Timestamp;
 
+use crate::json::{self, Found, Wanted};
 use crate::provider::{TimestampRule, Unit};
 use crate::{Refused, Rejection};
 
@@ -29,7 +31,23 @@ pub(crate) fn parse(text: &[u8], unit: Unit) -> Option<Timestamp> {
 /// Reads a time: digits in the unit given, anything else as RFC 3339.
 pub(crate) fn parse_any(text: &str, unit: Unit) -> Option<Timestamp> {
     let only_digits = text.bytes().all(|byte| byte.is_ascii_digit());
-    parse(text.as_bytes(), if only_digits { unit } else { Unit::Rfc3339 })
+    parse(text.as_bytes(), if only_digits { unit } else { Unit::Rfc3339 }).or_else(|| {
+        // Some senders leave the zone out and mean UTC.
+        let civil: jiff::civil::DateTime = text.parse().ok()?;
+        jiff::tz::Offset::UTC.to_timestamp(civil).ok()
+    })
+}
+
+/// The text or the digits of a time in a body whose signature matched.
+pub(crate) fn in_body(body: &[u8], path: &str) -> Option<String> {
+    let mut wanted = Wanted::default();
+    let slot = wanted.want(path);
+    match wanted.read(body).ok()?.get(slot) {
+        Found::Raw(raw) => {
+            json::integer(raw).map(str::to_owned).or(json::string(raw).map(Cow::into_owned))
+        }
+        _ => None,
+    }
 }
 
 /// Writes a time so that [`parse`] reads it.

@@ -9,12 +9,13 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use crate::check::{NumberedKey, check};
-use crate::provider::{Part, TimestampSource};
+use crate::provider::{Part, Special, TimestampRule, TimestampSource};
 use crate::read::{Content, Reader};
 use crate::signature::{Claimed, claimed, only};
+use crate::special::{ecdsa, hubspot, token};
 use crate::{
     ConfigError, Delivery, Provider, Refused, Rejection, Request, Secret, Settings, Verdict,
-    content, key, time,
+    challenge, content, key, time,
 };
 
 /// Most secrets of one endpoint: a rotation needs two, and each costs an HMAC per request.
@@ -28,6 +29,11 @@ const TOLERANCE_MAX: Duration = Duration::from_hours(24);
 pub struct Verifier {
     pub(crate) row: Provider,
     pub(crate) keys: Vec<NumberedKey>,
+    /// The secrets themselves, of providers that send them.
+    pub(crate) tokens: Vec<Secret>,
+    /// The public keys of [`Special::EcdsaP256`].
+    points: Vec<Vec<u8>>,
+    decoded_url: Box<str>,
     pub(crate) url: Option<Box<str>>,
     tolerance: Duration,
     reader: Reader,
@@ -60,12 +66,31 @@ impl Verifier {
     ) -> Result<Self, ConfigError> {
         let (tolerance, mut problems) = check_settings(&row, settings);
         let keys = keys(&row, secrets, &mut problems);
+        let tokens = match row.special {
+            Special::Token { .. } => secrets.to_vec(),
+            _ => Vec::new(),
+        };
+        let mut points = Vec::new();
+        if row.special == Special::EcdsaP256 {
+            for (at, secret) in secrets.iter().enumerate() {
+                match ecdsa::point(secret) {
+                    Some(point) => points.push(point),
+                    None => problems.push(ConfigError::new(format!(
+                        "secret {} is not a P-256 public key in base64: copy it again",
+                        at + 1
+                    ))),
+                }
+            }
+        }
         if !problems.is_empty() {
             return Err(ConfigError::all(problems));
         }
         let url = settings.public_url.as_deref().map(Into::into);
+        let decoded_url = settings.public_url.as_deref().map(hubspot::decode).unwrap_or_default();
+        let decoded_url = decoded_url.into();
+        let row = with_verify_token(row, settings);
         let reader = Reader::new(&row);
-        Ok(Self { row, keys, url, tolerance, reader })
+        Ok(Self { row, keys, tokens, points, decoded_url, url, tolerance, reader })
     }
 
     /// Checks what does not depend on secrets, for callers that have none at hand.
@@ -101,11 +126,11 @@ impl Verifier {
         let secret = match self.matching_secret(&request, now) {
             Ok(secret) => secret,
             Err(refused) => {
-                let answer = self.reader.unsigned_handshake(&self.row, &request);
+                let answer = self.reader.unsigned_handshake(&self.row, &self.keys, &request);
                 return answer.map(Verdict::Handshake).ok_or(refused);
             }
         };
-        Ok(match self.reader.read(&self.row, &request) {
+        Ok(match self.reader.read(&self.row, &self.keys, secret, &request) {
             Content::Handshake(answer) => Verdict::Handshake(answer),
             Content::Events(events) => Verdict::Delivery(Delivery { request, secret, events }),
         })
@@ -121,9 +146,18 @@ impl Verifier {
 
     fn matching_secret(&self, request: &Request, now: Timestamp) -> Result<usize, Refused> {
         let scheme = &self.row.scheme;
+        if let Special::Token { source, prefix } = self.row.special {
+            return Ok(token::matching(source, prefix, &self.tokens, request)?);
+        }
+        if self.row.special == Special::EcdsaP256 {
+            return self.matching_point(request, now);
+        }
+        if challenge::signs(&self.row.handshakes, &request.body) {
+            return Err(Rejection::WrongSignature.into());
+        }
         let Claimed { candidates, timestamp: labelled } = claimed(&request.headers, scheme)?;
         let timestamp = match scheme.timestamp.as_ref().map(|rule| &rule.source) {
-            None => None,
+            None | Some(TimestampSource::Body(_)) => None,
             Some(TimestampSource::Label(_)) => Some(labelled),
             Some(TimestampSource::Header(names)) => Some(only(&request.headers, names)?),
         };
@@ -137,6 +171,29 @@ impl Verifier {
         // After the signature, so that "too old" is said of real deliveries only.
         if let (Some(rule), Some(text)) = (&scheme.timestamp, timestamp) {
             time::check(text, rule, self.tolerance, now)?;
+        }
+        if let Some(rule) = &scheme.timestamp
+            && let TimestampSource::Body(path) = &rule.source
+        {
+            let text = time::in_body(&request.body, path).ok_or(Rejection::NoTimestamp)?;
+            time::check(text.as_bytes(), rule, self.tolerance, now)?;
+        }
+        Ok(secret)
+    }
+
+    fn matching_point(&self, request: &Request, now: Timestamp) -> Result<usize, Refused> {
+        let scheme = &self.row.scheme;
+        let signature = only(&request.headers, &scheme.header)?.ok_or(Rejection::NoSignature)?;
+        let timestamp = match &scheme.timestamp {
+            Some(TimestampRule { source: TimestampSource::Header(names), .. }) => {
+                only(&request.headers, names)?.ok_or(Rejection::NoTimestamp)?
+            }
+            _ => &[],
+        };
+        let message = self.pieces(request, timestamp)?.concat();
+        let secret = ecdsa::matching(&self.points, signature, &message)?;
+        if let Some(rule) = &scheme.timestamp {
+            time::check(timestamp, rule, self.tolerance, now)?;
         }
         Ok(secret)
     }
@@ -155,6 +212,7 @@ impl Verifier {
                 Part::Timestamp => timestamp,
                 Part::Literal(text) => text.as_bytes(),
                 Part::Url => self.url.as_deref().unwrap_or_default().as_bytes(),
+                Part::UrlDecoded => self.decoded_url.as_bytes(),
                 Part::Method => request.method.as_bytes(),
                 Part::Header(names) => {
                     let value = only(&request.headers, names)?
@@ -193,6 +251,10 @@ fn keys(row: &Provider, secrets: &[Secret], problems: &mut Vec<ConfigError>) -> 
             )));
             continue;
         }
+        let text = secret.text();
+        if row.special != Special::None && !text.is_empty() && text.trim() == text {
+            continue;
+        }
         match key::keys(secret, row.scheme.key, &row.scheme.accepts, number) {
             Ok(made) => {
                 let secret = u32::try_from(at).expect("the number of secrets is limited");
@@ -204,11 +266,30 @@ fn keys(row: &Provider, secrets: &[Secret], problems: &mut Vec<ConfigError>) -> 
     keys
 }
 
+/// Puts the endpoint's verify token into the handshake that asks for it; without one, nobody is
+/// answered.
+fn with_verify_token(mut row: Provider, settings: &Settings) -> Provider {
+    const TOKEN: &str = "{verify_token}";
+    let mut handshakes = row.handshakes.into_owned();
+    for handshake in &mut handshakes {
+        for (_, text) in handshake.when.to_mut().iter_mut().filter(|(_, text)| text == TOKEN) {
+            if let Some(token) = settings.verify_token.as_deref().filter(|t| !t.is_empty()) {
+                *text = token.to_owned().into();
+            }
+        }
+    }
+    handshakes.retain(|handshake| handshake.when.iter().all(|(_, text)| text != TOKEN));
+    row.handshakes = handshakes.into();
+    row
+}
+
 /// A URL that is signed has to be the one that is registered, byte for byte.
 fn url_problem(row: &Provider, settings: &Settings) -> Option<ConfigError> {
     let Some(url) = &settings.public_url else {
         let fix = "the signature covers the URL: set public_url to the one that is registered";
-        return row.scheme.message.contains(&Part::Url).then(|| ConfigError::new(fix));
+        let message = &row.scheme.message;
+        let signed = message.contains(&Part::Url) || message.contains(&Part::UrlDecoded);
+        return signed.then(|| ConfigError::new(fix));
     };
     let rest = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"));
     let host = rest.and_then(|rest| rest.split(['/', '?', '#']).next()).unwrap_or_default();

@@ -33,7 +33,7 @@ fn contradictions_are_refused_with_the_fix_named() {
     };
     let none = Settings::default();
     assert!(new("stripe", &none, &[]).contains("set at least one"));
-    assert!(new("strip", &none, &secret).contains("use one of github, shopify, slack"));
+    assert!(new("strip", &none, &secret).contains("use one of adyen-platform, auth0"));
     assert!(new("generic", &none, &secret).contains("add the settings"));
     let tolerance =
         |seconds| Settings { tolerance: Some(Duration::from_secs(seconds)), ..Settings::default() };

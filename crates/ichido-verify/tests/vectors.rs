@@ -9,7 +9,9 @@ use support::Vector;
 fn vectors() -> Vec<Vector> {
     let all = Vector::load(include_str!("data/signatures.json"));
     assert_eq!(all.len(), 210);
-    all.into_iter().filter(|vector| provider(vector.provider()).is_some()).collect()
+    let old = ["github", "shopify", "slack", "standard-webhooks", "stripe", "svix"];
+    let all = all.into_iter();
+    all.filter(|v| old.contains(&v.provider()) && provider(v.provider()).is_some()).collect()
 }
 
 fn accepted(vector: &Vector) -> bool {

@@ -97,6 +97,7 @@ pub(crate) fn settings(config: &EndpointConfig) -> Settings {
         tolerance: config.tolerance.map(|span| span.0),
         public_url: config.public_url.clone(),
         generic: config.generic.clone(),
+        ..Settings::default()
     }
 }
 
