@@ -51,7 +51,9 @@ impl Key {
             Self::HmacSha512(state) => Some(run(state, pieces)),
             Self::PrefixSha256(state) => {
                 let mut state = state.clone();
-                pieces.iter().for_each(|piece| state.update(piece));
+                for piece in pieces {
+                    state.update(piece);
+                }
                 Some(Signature::new(&state.finalize()))
             }
             Self::Ed25519 { .. } => None,

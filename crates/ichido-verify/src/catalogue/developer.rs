@@ -13,7 +13,7 @@ pub(super) const ROWS: &[Row] = &[
             schedule: "never by itself; by hand or API for some days",
             keeps_id: Some(true),
             client_error: "recorded as failed",
-            source: "https://docs.github.com/webhooks/using-webhooks/best-practices-for-using-webhooks",
+            source: "https://docs.github.com/webhooks/using-webhooks",
             sureness: Sureness::Read,
             ..UNKNOWN
         },
@@ -102,7 +102,7 @@ pub(super) const ROWS: &[Row] = &[
         retry_horizon: None,
         facts: Facts {
             schedule: "none; 1,000 timeouts in 24 h end the subscription",
-            source: "https://docs.sentry.io/organization/integrations/integration-platform/webhooks/",
+            source: "https://docs.sentry.io/integrations/integration-platform/webhooks/",
             sureness: Sureness::Read,
             ..UNKNOWN
         },

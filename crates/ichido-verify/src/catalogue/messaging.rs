@@ -7,8 +7,8 @@ use crate::provider::{
 };
 use crate::row::{Ask, GET, HMAC, Row, Say, Time, UNKNOWN};
 
-const fn seconds(source: &'static str, tolerance: Duration) -> Option<Time> {
-    Some(Time { source, unit: Unit::Seconds, tolerance, future_bounded: true })
+const fn seconds(source: &'static str, tolerance: Duration) -> Time {
+    Time { source, unit: Unit::Seconds, tolerance, future_bounded: true }
 }
 
 /// Discord's key is a public one. It probes with wrong signatures and wants 401.
@@ -27,7 +27,7 @@ const DISCORD: Row = Row {
     key: KeyForm::Hex,
     message: "{timestamp}{body}",
     // Discord states no tolerance; five minutes are usual.
-    time: seconds("header:x-signature-timestamp", Duration::from_mins(5)),
+    time: Some(seconds("header:x-signature-timestamp", Duration::from_mins(5))),
     ..HMAC
 };
 
@@ -48,7 +48,7 @@ pub(super) const ROWS: &[Row] = &[
         header: "x-slack-signature",
         accepts: &[("v0=", Algorithm::HmacSha256)],
         message: "v0:{timestamp}:{body}",
-        time: seconds("header:x-slack-request-timestamp", Duration::from_mins(5)),
+        time: Some(seconds("header:x-slack-request-timestamp", Duration::from_mins(5))),
         json_field: Some("payload"),
         // Interactions and slash commands have no event id; their trigger id is made anew for
         // each, and is covered by the signature as well.
@@ -86,7 +86,7 @@ pub(super) const ROWS: &[Row] = &[
         header: "x-zm-signature",
         accepts: &[("v0=", Algorithm::HmacSha256)],
         message: "v0:{timestamp}:{body}",
-        time: seconds("header:x-zm-request-timestamp", Duration::from_mins(5)),
+        time: Some(seconds("header:x-zm-request-timestamp", Duration::from_mins(5))),
         id: &[
             "{json:event}:{json:payload.object.uuid}:{json:event_ts}",
             "{json:event}:{json:payload.object.id}:{json:event_ts}",
@@ -118,7 +118,10 @@ pub(super) const ROWS: &[Row] = &[
         header: "x-twilio-email-event-webhook-signature",
         message: "{timestamp}{body}",
         // No tolerance is stated; the sender signs once and tries for a day.
-        time: seconds("header:x-twilio-email-event-webhook-timestamp", Duration::from_hours(24)),
+        time: Some(seconds(
+            "header:x-twilio-email-event-webhook-timestamp",
+            Duration::from_hours(24),
+        )),
         special: Special::EcdsaP256,
         batch: &["[]"],
         id: &["text:sg_event_id"],
@@ -269,7 +272,7 @@ pub(super) const ROWS: &[Row] = &[
         },
         id: &["json:update_id"],
         event_type: &[
-            "has:message|edited_message|channel_post|callback_query|inline_query|my_chat_member|chat_member|poll",
+            "has:message|edited_message|channel_post|callback_query|inline_query|chat_member|poll",
         ],
         order_key: &["json:message.chat.id", "json:edited_message.chat.id"],
         occurred_at: &[("json:message.date", Unit::Seconds)],

@@ -135,9 +135,7 @@ pub(super) const ROWS: &[Row] = &[
         },
         header: "x-signature",
         // `meta.webhook_id` is the webhook's, not the event's.
-        id: &[
-            "{json:meta.event_name}:{json:data.type}:{json:data.id}:{json:data.attributes.updated_at}",
-        ],
+        id: &["{json:meta.event_name}:{json:data.id}:{json:data.attributes.updated_at}"],
         event_type: &["text:meta.event_name"],
         order_key: &["json:data.id"],
         occurred_at: &[("text:data.attributes.updated_at", Unit::Seconds)],

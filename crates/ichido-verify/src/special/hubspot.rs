@@ -7,15 +7,12 @@ pub(crate) fn decode(url: &str) -> String {
     while let Some(at) = rest.find('%') {
         decoded.push_str(&rest[..at]);
         let byte = rest.get(at + 1..at + 3).and_then(|hex| u8::from_str_radix(hex, 16).ok());
-        match byte.filter(|byte| b":/?@!$'()*,;".contains(byte)) {
-            Some(byte) => {
-                decoded.push(char::from(byte));
-                rest = &rest[at + 3..];
-            }
-            None => {
-                decoded.push('%');
-                rest = &rest[at + 1..];
-            }
+        if let Some(byte) = byte.filter(|byte| b":/?@!$'()*,;".contains(byte)) {
+            decoded.push(char::from(byte));
+            rest = &rest[at + 3..];
+        } else {
+            decoded.push('%');
+            rest = &rest[at + 1..];
         }
     }
     decoded + rest
