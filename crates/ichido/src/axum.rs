@@ -61,7 +61,13 @@ fn taken(received: &Received) -> Response {
         Received::Handshake(answer) => {
             let status = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::OK);
             let content_type = [(CONTENT_TYPE, answer.content_type)];
-            return (status, content_type, answer.body.clone()).into_response();
+            let mut response = (status, content_type, answer.body.clone()).into_response();
+            for (name, value) in &answer.headers {
+                if let Ok(value) = value.parse() {
+                    response.headers_mut().insert(*name, value);
+                }
+            }
+            return response;
         }
         // A verified delivery that holds no event: there was nothing to store.
         Received::Events(taken) => {

@@ -79,7 +79,13 @@ pub(crate) fn taken(received: &Received) -> Answer {
 pub(crate) fn handshake(handshake: ichido_verify::Answer) -> Answer {
     let status = StatusCode::from_u16(handshake.status).unwrap_or(StatusCode::OK);
     let content_type = HeaderValue::from_static(handshake.content_type);
-    answer(status, content_type, handshake.body.into())
+    let mut answer = answer(status, content_type, handshake.body.into());
+    for (name, value) in handshake.headers {
+        if let Ok(value) = HeaderValue::from_str(&value) {
+            answer.headers_mut().insert(name, value);
+        }
+    }
+    answer
 }
 
 /// Not verified: one body, whatever the reason.
