@@ -53,11 +53,7 @@ pub(crate) fn row(generic: &GenericHmac) -> Result<Provider, ConfigError> {
                     GenericAlgorithm::Sha512 => Algorithm::HmacSha512,
                 },
             }]),
-            encoding: match generic.encoding {
-                GenericEncoding::Hex => Encoding::Hex,
-                GenericEncoding::Base64 => Encoding::Base64,
-                GenericEncoding::Base64url => Encoding::Base64Url,
-            },
+            encoding: encoding(generic.encoding),
             key: match generic.key {
                 GenericKey::Text => KeyForm::Text,
                 GenericKey::Hex => KeyForm::Hex,
@@ -81,6 +77,14 @@ pub(crate) fn row(generic: &GenericHmac) -> Result<Provider, ConfigError> {
         handshakes: Cow::Borrowed(&[]),
         special: Special::None,
     })
+}
+
+fn encoding(encoding: GenericEncoding) -> Encoding {
+    match encoding {
+        GenericEncoding::Hex => Encoding::Hex,
+        GenericEncoding::Base64 => Encoding::Base64,
+        GenericEncoding::Base64url => Encoding::Base64Url,
+    }
 }
 
 fn unit(unit: GenericUnit) -> Unit {

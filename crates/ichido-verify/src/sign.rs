@@ -75,8 +75,8 @@ impl Verifier {
         let Form::Numbered = scheme.form else {
             return set(&mut request.headers, &scheme.header, &value);
         };
-        let name = scheme.header.first().ok_or(SignError::UnusableText)?;
-        set(&mut request.headers, &Cow::Owned(vec![format!("{name}-1").into()]), &value)
+        let first = scheme.header.iter().take(1).map(|name| format!("{name}-1").into());
+        set(&mut request.headers, &first.collect(), &value)
     }
 
     fn send_token(
