@@ -32,9 +32,7 @@ impl Verifier {
                 set(&mut request.headers, names, text)?;
             }
         }
-        if request.headers.get_all("content-type").next().is_none() {
-            request.headers.push("content-type", b"application/json");
-        }
+        default_content_type(&mut request.headers);
         if let Special::Token { source, prefix } = self.row.special {
             return self.send_token(request, source, prefix);
         }
@@ -97,6 +95,12 @@ impl Verifier {
             // The URL is the one that is registered: the secret is in it already.
             TokenSource::Query(_) => Ok(()),
         }
+    }
+}
+
+fn default_content_type(headers: &mut Headers) {
+    if headers.get_all("content-type").next().is_none() {
+        headers.push("content-type", b"application/json");
     }
 }
 
