@@ -14,9 +14,14 @@ pub(crate) mod send;
 mod serve;
 mod stats;
 
-use std::{path::PathBuf, process::ExitCode};
+use std::{path::PathBuf, process::ExitCode, sync::Arc};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::{
+    config::load::{self, Flags},
+    engine::{self, Engine},
+};
 
 /// Where a newcomer may begin.
 const EXAMPLES: &str = "\
@@ -51,6 +56,26 @@ pub(crate) struct Form {
     /// Print the result as JSON
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// A list: where from, how many, in which form.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Listing {
+    #[command(flatten)]
+    pub(crate) file: ConfigFile,
+    #[command(flatten)]
+    pub(crate) form: Form,
+    /// At most so many
+    #[arg(long, default_value_t = LIST_MOST)]
+    pub(crate) most: u32,
+}
+
+/// Rows of a list: more than a person reads at once.
+const LIST_MOST: u32 = 100;
+
+/// The database without its endpoints, for commands that neither receive nor work.
+async fn reader(file: &ConfigFile) -> anyhow::Result<Arc<dyn Engine>> {
+    engine::reader(&load::load(file, &Flags::default())?.config).await
 }
 
 /// The form of log lines.

@@ -2,11 +2,8 @@
 
 use std::process::ExitCode;
 
-use super::{ConfigFile, Form};
-use crate::{
-    config::load::{self, Flags},
-    engine, output,
-};
+use super::{ConfigFile, Form, reader};
+use crate::output;
 
 /// Options of `audit`.
 #[derive(Debug, clap::Args)]
@@ -22,10 +19,10 @@ pub(crate) struct Args {
 
 /// Runs the command; exit code 1 when an invariant is broken.
 pub(crate) async fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let reader = engine::reader(&load::load(&args.file, &Flags::default())?.config).await?;
-    let findings = reader.audit().await?;
-    let repeated = reader.stats().await?.repeated_bodies;
-    reader.close().await;
+    let inbox = reader(&args.file).await?;
+    let findings = inbox.audit().await?;
+    let repeated = inbox.stats().await?.repeated_bodies;
+    inbox.close().await;
     if args.form.json {
         output::json(&findings)?;
     } else if findings.is_empty() {

@@ -4,10 +4,7 @@ use std::process::ExitCode;
 
 use clap::Subcommand;
 
-use super::{
-    ConfigFile, Form,
-    review::{MOST, desk},
-};
+use super::{ConfigFile, Listing, reader};
 use crate::{log::one_line, output};
 
 /// Options of `flags`.
@@ -24,15 +21,7 @@ pub(crate) struct Args {
 #[derive(Debug, Subcommand)]
 enum Action {
     /// Open flags, the oldest first
-    List {
-        #[command(flatten)]
-        file: ConfigFile,
-        #[command(flatten)]
-        form: Form,
-        /// At most so many
-        #[arg(long, default_value_t = MOST)]
-        most: u32,
-    },
+    List(Listing),
     /// Close a flag
     Close {
         #[command(flatten)]
@@ -48,24 +37,9 @@ enum Action {
 /// Runs the command; exit code 1 when the flag was not open.
 pub(crate) async fn run(args: Args) -> anyhow::Result<ExitCode> {
     match args.action {
-        Action::List { file, form, most } => {
-            let desk = desk(&file).await?;
-            let flags = desk.flags(most).await?;
-            desk.close().await;
-            if form.json {
-                output::json(&flags)?;
-            } else if flags.is_empty() {
-                output::line("no flag is open")?;
-            }
-            for flag in flags.iter().filter(|_| !form.json) {
-                let (event, reason) = (one_line(&flag.event_id), one_line(&flag.reason));
-                let (id, endpoint, at) = (&flag.flag, &flag.endpoint, &flag.raised_at);
-                output::line(&format!("{id}  {endpoint}  {event}  raised {at}\n  {reason}"))?;
-            }
-            Ok(ExitCode::SUCCESS)
-        }
+        Action::List(listing) => list(&listing).await,
         Action::Close { file, flag, note } => {
-            let desk = desk(&file).await?;
+            let desk = reader(&file).await?;
             let closed = desk.close_flag(&flag, &note).await?;
             desk.close().await;
             if closed {
@@ -76,4 +50,23 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<ExitCode> {
             Ok(ExitCode::from(u8::from(!closed)))
         }
     }
+}
+
+async fn list(listing: &Listing) -> anyhow::Result<ExitCode> {
+    let desk = reader(&listing.file).await?;
+    let flags = desk.flags(listing.most).await?;
+    desk.close().await;
+    if listing.form.json {
+        output::json(&flags)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    if flags.is_empty() {
+        output::line("no flag is open")?;
+    }
+    for flag in flags {
+        let (event, reason) = (one_line(&flag.event_id), one_line(&flag.reason));
+        let (id, endpoint, at) = (flag.flag, flag.endpoint, flag.raised_at);
+        output::line(&format!("{id}  {endpoint}  {event}  raised {at}\n  {reason}"))?;
+    }
+    Ok(ExitCode::SUCCESS)
 }

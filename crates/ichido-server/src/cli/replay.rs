@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use uuid::Uuid;
 
-use super::{ConfigFile, review::desk};
+use super::{ConfigFile, reader};
 use crate::output;
 
 /// Options of `replay`.
@@ -30,7 +30,7 @@ pub(crate) struct Args {
 
 /// Runs the command.
 pub(crate) async fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let desk = desk(&args.file).await?;
+    let desk = reader(&args.file).await?;
     let run = desk.replay(args.receipt, &args.by, &args.reason).await?;
     desk.close().await;
     output::line(&format!("run {run} of {} waits for a worker", args.receipt))?;

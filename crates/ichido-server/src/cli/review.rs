@@ -3,19 +3,10 @@
 use std::process::ExitCode;
 
 use clap::Subcommand;
-use ichido::Review;
 use uuid::Uuid;
 
-use super::{ConfigFile, Form};
-use crate::{
-    config::load::{self, Flags},
-    engine::{self, Engine},
-    log::one_line,
-    output,
-};
-
-/// Rows of a list: more than a person reads at once.
-pub(super) const MOST: u32 = 100;
+use super::{ConfigFile, Listing, reader};
+use crate::{log::one_line, output};
 
 /// Options of `review`.
 #[derive(Debug, clap::Args)]
@@ -32,15 +23,7 @@ pub(crate) struct Args {
 #[derive(Debug, Subcommand)]
 enum Action {
     /// What needs review, the longest waiting first
-    List {
-        #[command(flatten)]
-        file: ConfigFile,
-        #[command(flatten)]
-        form: Form,
-        /// At most so many
-        #[arg(long, default_value_t = MOST)]
-        most: u32,
-    },
+    List(Listing),
     /// Send events back to their queue with fresh attempts; their history stays
     Requeue {
         #[command(flatten)]
@@ -68,15 +51,9 @@ enum Action {
 /// Runs the command; exit code 1 when an event did not need review.
 pub(crate) async fn run(args: Args) -> anyhow::Result<ExitCode> {
     match args.action {
-        Action::List { file, form, most } => {
-            let desk = desk(&file).await?;
-            let reviews = desk.reviews(most).await?;
-            desk.close().await;
-            list(&reviews, form)?;
-            Ok(ExitCode::SUCCESS)
-        }
+        Action::List(listing) => list(&listing).await,
         Action::Requeue { file, receipts } => {
-            let desk = desk(&file).await?;
+            let desk = reader(&file).await?;
             let mut all = true;
             for receipt in receipts {
                 all &= told(receipt, desk.requeue(receipt).await?, "requeued")?;
@@ -85,7 +62,7 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<ExitCode> {
             Ok(ExitCode::from(u8::from(!all)))
         }
         Action::Discard { file, receipts, reason, by } => {
-            let desk = desk(&file).await?;
+            let desk = reader(&file).await?;
             let reason = format!("{reason}; by {by}");
             let mut all = true;
             for receipt in receipts {
@@ -97,11 +74,6 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// The database, without its endpoints.
-pub(super) async fn desk(file: &ConfigFile) -> anyhow::Result<std::sync::Arc<dyn Engine>> {
-    engine::reader(&load::load(file, &Flags::default())?.config).await
-}
-
 fn told(receipt: Uuid, done: bool, what: &str) -> anyhow::Result<bool> {
     if done {
         output::line(&format!("{what} {receipt}"))?;
@@ -111,12 +83,16 @@ fn told(receipt: Uuid, done: bool, what: &str) -> anyhow::Result<bool> {
     Ok(done)
 }
 
-fn list(reviews: &[Review], form: Form) -> anyhow::Result<()> {
-    if form.json {
-        return output::json(&reviews);
+async fn list(listing: &Listing) -> anyhow::Result<ExitCode> {
+    let desk = reader(&listing.file).await?;
+    let reviews = desk.reviews(listing.most).await?;
+    desk.close().await;
+    if listing.form.json {
+        output::json(&reviews)?;
+        return Ok(ExitCode::SUCCESS);
     }
     if reviews.is_empty() {
-        return Ok(output::line("nothing needs review")?);
+        output::line("nothing needs review")?;
     }
     for review in reviews {
         output::line(&format!(
@@ -130,5 +106,5 @@ fn list(reviews: &[Review], form: Form) -> anyhow::Result<()> {
             one_line(&review.reason)
         ))?;
     }
-    Ok(())
+    Ok(ExitCode::SUCCESS)
 }

@@ -4,13 +4,8 @@ use std::process::ExitCode;
 
 use ichido::Stats;
 
-use super::{ConfigFile, Form};
-use crate::{
-    config::load::{self, Flags},
-    engine,
-    log::one_line,
-    output,
-};
+use super::{ConfigFile, Form, reader};
+use crate::{log::one_line, output};
 
 /// Options of `stats`.
 #[derive(Debug, clap::Args)]
@@ -27,9 +22,9 @@ pub(crate) struct Args {
 
 /// Runs the command.
 pub(crate) async fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let reader = engine::reader(&load::load(&args.file, &Flags::default())?.config).await?;
-    let stats = reader.stats().await?;
-    reader.close().await;
+    let inbox = reader(&args.file).await?;
+    let stats = inbox.stats().await?;
+    inbox.close().await;
     if args.form.json {
         output::json(&stats)?;
     } else {

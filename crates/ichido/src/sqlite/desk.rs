@@ -56,6 +56,18 @@ impl Sqlite {
     }
 }
 
+/// Decides on an event that needs review. False: it does not (any more).
+fn on_held(
+    connection: &Connection,
+    receipt: Uuid,
+    decide: impl FnOnce(&Held) -> Result<(), Error>,
+) -> Result<bool, Error> {
+    match take(connection, receipt.as_bytes()).map_err(|e| file::error(&e))? {
+        Some(held) => decide(&held).map(|()| true),
+        None => Ok(false),
+    }
+}
+
 fn open(path: &Path) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;
@@ -186,12 +198,10 @@ impl Desk for Sqlite {
 
     async fn requeue(&self, receipt: Uuid) -> Result<bool, Error> {
         self.decide(move |connection| {
-            let id = receipt.as_bytes();
-            let held = take(connection, id).map_err(|e| file::error(&e))?;
-            let Some(held) = held else { return Ok(false) };
-            must_have_bytes(connection, receipt)?;
-            requeue(connection, id, &held).map_err(|e| file::error(&e))?;
-            Ok(true)
+            on_held(connection, receipt, |held| {
+                must_have_bytes(connection, receipt)?;
+                requeue(connection, receipt.as_bytes(), held).map_err(|e| file::error(&e))
+            })
         })
         .await
     }
@@ -202,11 +212,9 @@ impl Desk for Sqlite {
         }
         let reason = reason.to_owned();
         self.decide(move |connection| {
-            let id = receipt.as_bytes();
-            let held = take(connection, id).map_err(|e| file::error(&e))?;
-            let Some(held) = held else { return Ok(false) };
-            discard(connection, id, &held, &reason).map_err(|e| file::error(&e))?;
-            Ok(true)
+            on_held(connection, receipt, |held| {
+                discard(connection, receipt.as_bytes(), held, &reason).map_err(|e| file::error(&e))
+            })
         })
         .await
     }

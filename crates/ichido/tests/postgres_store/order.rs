@@ -9,16 +9,14 @@ use std::{
     time::{Duration, Instant},
 };
 
-use bytes::Bytes;
 use ichido::{
     Claim, Endpoint, Fault, Inbox, Lane, Mode, OrderByKey, Received, SqlHandler, Store, Then,
     Worked,
     postgres::{Config, Postgres, Run},
-    verify::{Headers, Request, Timestamp},
 };
 use ichido_testkit::eventually;
 
-use crate::support::Db;
+use crate::support::{Db, signed_body};
 
 const DEADLINE: Duration = Duration::from_secs(40);
 const LIMIT: Duration = Duration::from_secs(5);
@@ -42,15 +40,7 @@ async fn put(inbox: &Inbox<Postgres>, id: &str, key: &str) {
         r#"{{"id":"{id}","object":"event","type":"invoice.paid",
             "data":{{"object":{{"id":"{key}"}}}}}}"#
     );
-    let mut request = Request {
-        method: "POST".into(),
-        url: "/webhooks/billing".into(),
-        headers: Headers::new(),
-        body: Bytes::from(body),
-    };
-    let verifier = inbox.verifier("billing").unwrap();
-    verifier.sign(&mut request, id, "invoice.paid", Timestamp::now()).unwrap();
-    let received = inbox.receive("billing", request).await.unwrap();
+    let received = inbox.receive("billing", signed_body(inbox, id, body)).await.unwrap();
     assert!(matches!(received, Received::Events(_)));
 }
 

@@ -55,6 +55,11 @@ pub(crate) fn open(url: &str, change: impl FnOnce(Billing) -> Billing) -> Inbox<
 
 pub(crate) fn signed(inbox: &Inbox<Postgres>, id: &str) -> Request {
     let body = format!(r#"{{"id":"{id}","object":"event","type":"invoice.paid","data":{{}}}}"#);
+    signed_body(inbox, id, body)
+}
+
+/// A request with this body.
+pub(crate) fn signed_body(inbox: &Inbox<Postgres>, id: &str, body: String) -> Request {
     let mut request = Request {
         method: "POST".into(),
         url: "/webhooks/billing".into(),

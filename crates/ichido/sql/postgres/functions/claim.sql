@@ -24,7 +24,6 @@ DECLARE
   v_now timestamptz := clock_timestamp();
   v_lease bigint;
   v_max int2;
-  v_order text;
   v_alone boolean;
   v_tids tid[];          -- of rows that this transaction has locked, so they stay where they are
   v_rows ichido.work[];
@@ -63,8 +62,7 @@ BEGIN
     INSERT INTO ichido.attempt (id, lease, started_at, ended_at, run, attempt, error)
     VALUES (w0.id, w0.lease, w0.claimed_at, w0.next_at, w0.run, w0.attempts,
             'the lease ran out: the worker died or the handler took too long');
-    SELECT p.max_attempts, p.order_by_key INTO v_max, v_order
-      FROM ichido.endpoint p WHERE p.id = w0.endpoint_id;
+    SELECT p.max_attempts INTO v_max FROM ichido.endpoint p WHERE p.id = w0.endpoint_id;
     v_tids := ARRAY[v.tid];
     v_rows := ARRAY[w0];
     EXIT WHEN w0.attempts < v_max;
@@ -74,7 +72,8 @@ BEGIN
     VALUES (v_now, w0.received_at, w0.endpoint_id, w0.attempts, w0.run, w0.id, w0.queue,
             w0.order_key, w0.order_seq,
             'attempts used up; at the last one the lease ran out');
-    IF w0.order_seq IS NOT NULL AND v_order = 'skip' THEN
+    -- Unless it blocks its key from there.
+    IF w0.order_seq IS NOT NULL THEN
       PERFORM ichido.order_next(w0.endpoint_id, w0.order_key);
     END IF;
     v_tids := '{}';

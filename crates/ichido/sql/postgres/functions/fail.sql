@@ -14,7 +14,6 @@ DECLARE
   v ichido.work;
   v_now timestamptz := clock_timestamp();
   v_max int2;
-  v_order text;
   v_error text := coalesce(left(fail.error, 8000), 'failed without a reason');
 BEGIN
   SELECT * INTO v FROM ichido.work w
@@ -24,15 +23,15 @@ BEGIN
   END IF;
   INSERT INTO ichido.attempt (id, lease, started_at, ended_at, run, attempt, error)
   VALUES (v.id, v.lease, v.claimed_at, v_now, v.run, v.attempts, v_error);
-  SELECT p.max_attempts, p.order_by_key INTO v_max, v_order
-    FROM ichido.endpoint p WHERE p.id = v.endpoint_id;
+  SELECT p.max_attempts INTO v_max FROM ichido.endpoint p WHERE p.id = v.endpoint_id;
   IF fail.permanent OR v.attempts >= v_max THEN
     DELETE FROM ichido.work w WHERE w.id = v.id;
     INSERT INTO ichido.review (since, received_at, endpoint_id, attempts, run, id, queue,
                                order_key, order_seq, reason)
     VALUES (v_now, v.received_at, v.endpoint_id, v.attempts, v.run, v.id, v.queue,
             v.order_key, v.order_seq, v_error);
-    IF v.order_seq IS NOT NULL AND v_order = 'skip' THEN
+    -- Unless it blocks its key from there.
+    IF v.order_seq IS NOT NULL THEN
       PERFORM ichido.order_next(v.endpoint_id, v.order_key);
     END IF;
     RETURN 'review';

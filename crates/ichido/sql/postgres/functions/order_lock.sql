@@ -10,7 +10,7 @@ BEGIN
     RAISE EXCEPTION 'order by key needs READ COMMITTED, not %',
       current_setting('transaction_isolation') USING ERRCODE = 'IC004';
   END IF;
-  PERFORM pg_advisory_xact_lock(x'69636869'::int4,
-                                hashtext(order_lock.endpoint_id || '/' || order_lock.order_key));
+  PERFORM pg_advisory_xact_lock(
+    x'69636869'::int4, ichido.order_slot(order_lock.endpoint_id, order_lock.order_key));
 END
 $$;

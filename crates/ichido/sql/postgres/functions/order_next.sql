@@ -10,10 +10,7 @@ DECLARE
   v_head uuid;
 BEGIN
   PERFORM ichido.order_lock(order_next.endpoint_id, order_next.order_key);
-  IF EXISTS (SELECT 1 FROM ichido.review r
-               JOIN ichido.endpoint p ON p.id = r.endpoint_id AND p.order_by_key = 'block'
-              WHERE r.endpoint_id = order_next.endpoint_id
-                AND r.order_key = order_next.order_key AND r.order_seq IS NOT NULL) THEN
+  IF ichido.order_blocked(order_next.endpoint_id, order_next.order_key) THEN
     RETURN false;
   END IF;
   SELECT w.id INTO v_head FROM ichido.work w

@@ -14,8 +14,7 @@ DECLARE
   v record;
 BEGIN
   FOR v IN
-    SELECT DISTINCT hashtext(e.endpoint_id || '/' || e.order_key) AS hash, e.endpoint_id,
-           e.order_key
+    SELECT DISTINCT ichido.order_slot(e.endpoint_id, e.order_key), e.endpoint_id, e.order_key
       FROM unnest(order_put.endpoint_ids, order_put.order_keys) AS e (endpoint_id, order_key)
      ORDER BY 1, 2, 3
   LOOP
@@ -33,13 +32,9 @@ BEGIN
            CASE WHEN EXISTS (SELECT 1 FROM ichido.work w
                               WHERE w.endpoint_id = v.endpoint_id AND w.order_key = v.order_key
                                 AND w.order_seq IS NOT NULL)
-                  OR (p.order_by_key = 'block'
-                      AND EXISTS (SELECT 1 FROM ichido.review r
-                                   WHERE r.endpoint_id = v.endpoint_id
-                                     AND r.order_key = v.order_key AND r.order_seq IS NOT NULL))
+                  OR ichido.order_blocked(v.endpoint_id, v.order_key)
                 THEN NULL ELSE order_put.received_at END,
-           nextval('ichido.order_seq'), v.endpoint_id, v.id, v.queue, 'fresh', v.order_key
-      FROM ichido.endpoint p WHERE p.id = v.endpoint_id;
+           nextval('ichido.order_seq'), v.endpoint_id, v.id, v.queue, 'fresh', v.order_key;
   END LOOP;
 END
 $$;

@@ -32,13 +32,9 @@ BEGIN
     )
     SELECT h.endpoint_id, h.order_key FROM head h
      WHERE h.next_at IS NULL
-       AND NOT EXISTS (SELECT 1 FROM ichido.review r
-                         JOIN ichido.endpoint p
-                           ON p.id = r.endpoint_id AND p.order_by_key = 'block'
-                        WHERE r.endpoint_id = h.endpoint_id AND r.order_key = h.order_key
-                          AND r.order_seq IS NOT NULL)
+       AND NOT ichido.order_blocked(h.endpoint_id, h.order_key)
      -- Locks in sorted order, as everywhere.
-     ORDER BY hashtext(h.endpoint_id || '/' || h.order_key) LIMIT order_sweep.most
+     ORDER BY ichido.order_slot(h.endpoint_id, h.order_key) LIMIT order_sweep.most
   LOOP
     v_count := v_count + ichido.order_next(v.endpoint_id, v.order_key)::int4;
   END LOOP;
